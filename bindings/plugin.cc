@@ -47,8 +47,8 @@ void bind_plugin(nb::module_& module) {
       nb::arg("fingerprint"), nb::arg("load"),
       nb::sig("def require_plugin(name: str, version: str, path: str, fingerprint: str, "
               "load: bool) -> None"),
-      "Makes sure that the plug-in with this fingerprint is loaded. ConfigError HR0578 if the file "
-      "has a different fingerprint, or is not loaded and load is False.");
+      "Makes sure that the plug-in with this fingerprint is loaded. Raises ConfigError HR0578 if "
+      "the file has a different fingerprint, or is not loaded and load is False.");
   module.attr("PLUGIN_ABI") = HEADRACE_PLUGIN_ABI;
 }
 

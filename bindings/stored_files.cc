@@ -61,8 +61,8 @@ void bind_stored_files(nb::module_& module) {
           nb::arg("file"), "Bytes of a file.")
       .def("read", &read, nb::arg("ranges"),
            nb::sig("def read(self, ranges: Sequence[tuple[int, int, int]]) -> list[Array]"),
-           "The bytes of ranges (file, offset, bytes), all requested at once. HR0208 if a file was "
-           "replaced, HR0205 if it ends before.");
+           "The bytes of ranges (file, offset, bytes), all requested at once. Raises HR0208 if a "
+           "file was replaced, HR0205 if it ends before.");
 }
 
 }  // namespace headrace::python

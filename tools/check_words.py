@@ -122,6 +122,12 @@ RULES = (
         "say when: Raises ... if ...",
         ("message",),
     ),
+    Rule(
+        r"(?:^|[.]\s+)(?:[A-Z]\w*Error\s+)?HR\d{4}\s+(?:if|for|unless|while)\b",
+        "say Raises ... if ...",
+        ("message",),
+    ),
+    Rule(r"\S[ ]+Args:", "begin a line: a refilled docstring lost its list", ("message",)),
     Rule(_STIFF_COMMENT, "say the caller, again, next to, requested, continues", ("comment",)),
 )
 

@@ -57,7 +57,7 @@ def coco_from_yolo(
 
     Outlines are kept (``hr.coco(..., masks=True)``), with the box around them. Sizes are those of
     upright images, as Ultralytics has them: if some images are rotated by an Exif tag, read with
-    ``exif_orientation=True``. Needs Pillow. Raises DataError (HR1403).
+    ``exif_orientation=True``. Needs Pillow. Raises DataError (HR1403) for invalid annotations.
     """
     pictures = _pictures(images)
     rows = [_yolo_rows(Path(labels, name).with_suffix(".txt"), size) for name, size in pictures]
@@ -93,7 +93,8 @@ def coco_from_voc(
             write 0. If it is 1, boxes include their last pixel, as in VOC.
 
     Classes are sorted by name. Objects marked as difficult become ``crowd``, so that ``hr.coco(...,
-    skip_crowd=True)`` leaves them out. Needs Pillow. Raises DataError (HR1403).
+    skip_crowd=True)`` leaves them out. Needs Pillow. Raises DataError (HR1403) for invalid
+    annotations.
     """
     if isinstance(ids, (str, os.PathLike)):
         lines = Path(ids).read_text(encoding="utf-8").splitlines()

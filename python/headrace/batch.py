@@ -132,7 +132,7 @@ def _replace(self: Any, **named: Any) -> Any:
 def _per_record(self: Any, *fields: str) -> list[dict[str, Any]]:
     """A dictionary per record with these fields, or all fields: torchvision's targets. Padding is
     removed and packed fields are split, as views if the framework has views. On a device this waits
-    for the lengths or offsets. ConfigError HR0743 for an unknown field.
+    for the lengths or offsets. Raises ConfigError HR0743 for an unknown field.
     """
     return per_record(type(self)._layout, _asdict(self), fields)
 
@@ -142,8 +142,8 @@ def _detection(self: Any, image: str = "image") -> tuple[list[Any], list[dict[st
 
     images: a list of (C, H, W). targets: a dictionary per record with all other fields: boxes (N,
     4) xyxy, labels (N,) from 1, image_id as int, area and iscrowd (COCO's areas and crowd), masks,
-    keypoints. On a device this waits for the labels. ConfigError HR0744 if boxes have another
-    format, or if a label is 0, which these models take for the background.
+    keypoints. On a device this waits for the labels. Raises ConfigError HR0744 if boxes have
+    another format, or if a label is 0, which these models take for the background.
     """
     return detection(type(self)._layout, _asdict(self), image)
 
@@ -151,7 +151,7 @@ def _detection(self: Any, image: str = "image") -> tuple[list[Any], list[dict[st
 def _segmentation(self: Any, image: str = "image", mask: str = "mask") -> tuple[Any, Any]:
     """``images, masks`` for torchvision's segmentation models: (B, H, W) int64 class ids.
 
-    ConfigError HR0744 if masks are not one tensor (B, 1, H, W).
+    Raises ConfigError HR0744 if masks are not one tensor (B, 1, H, W).
     """
     return segmentation(type(self)._layout, _asdict(self), image, mask)
 

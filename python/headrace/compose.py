@@ -196,8 +196,8 @@ class _OneRecord:
 
 
 def _shape(image: Any) -> tuple[int, ...] | None:
-    """(C, -1, -1) of an array of three axes; None for anything else. HR0615 if the channel axis is
-    ambiguous.
+    """(C, -1, -1) of an array of three axes; None for anything else. Raises HR0615 if the channel
+    axis is ambiguous.
     """
     shape = tuple(getattr(image, "shape", ()))
     if len(shape) != 3:

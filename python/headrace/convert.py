@@ -56,9 +56,9 @@ def convert(
     of each. After an interruption, the same call continues where it stopped ("hdf5" and "lerobot"
     begin again). A file that is not an image is written unchanged, counted in ``unusable_count``
     and listed in ``unusable``; ``headrace scan`` finds damage inside images. ``loss`` is what the
-    container loses (pixels in videos), or empty. ConfigError HR0277, HR0279, HR0414, HR0415 (for a
-    pack HR0446); UnsupportedError HR0297 if a package is missing; StorageError HR0275 if the disk
-    is full; DataError HR0169, HR0416, and errors from reading records.
+    container loses (pixels in videos), or empty. Raises ConfigError HR0277, HR0279, HR0414, HR0415
+    (for a pack HR0446); UnsupportedError HR0297 if a package is missing; StorageError HR0275 if the
+    disk is full; DataError HR0169, HR0416, and errors from reading records.
     """
     from headrace import write
     from headrace.write.options import WRONG_OPTION, completed
@@ -131,7 +131,7 @@ def _converted(
 
 
 def _container(src: Source, to: str) -> WriterRecord:
-    """HR0414 or HR0297 if it cannot hold the source's records."""
+    """Raises HR0414 or HR0297 if it cannot hold the source's records."""
     from headrace import write
     from headrace.write.options import WRONG_OPTION
 

@@ -218,7 +218,7 @@ class LoopTurn:
         finalizers.on_drop(loader, _turns.forget, id(self))
 
     def begin(self) -> None:
-        """The loop has an iterator."""
+        """Called when the loop gets an iterator."""
         self._left = {}
         self._batches = min(self._batches, _FIRST - _AGAIN)
         if self._waits:
@@ -226,7 +226,7 @@ class LoopTurn:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """The loop ends from inside the loader."""
+        """The context in which the loader itself ends the loop."""
         _turns.loops.pop(id(self), None)
         self._left = {}
         _turns.come_in()
@@ -236,7 +236,7 @@ class LoopTurn:
             _turns.inside.discard(threading.get_ident())
 
     def come_in(self) -> None:
-        """The loop requests a batch."""
+        """Called when the loop requests a batch."""
         if self._left:
             own, left = _present(), self._left
             with _turns.condition:  # otherwise they may belong to a running transform

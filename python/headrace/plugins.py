@@ -118,10 +118,10 @@ def load_plugin(library: str | os.PathLike[str], *, check: bool = False) -> Plug
     Args:
         library: path of the library, or the name of an entry point in the group
             ``headrace.plugins`` of an installed distribution. A name without a ``/`` that does not
-            end in ``.so`` refers to a file only if no distribution has such an entry point. check:
-            from now on, check every call, at several times its cost: that it does not write beyond
-            its output, leave parts of it unwritten, change its input, or return different results
-            for the same input. A crash then reports the transform and the record.
+            end in ``.so`` refers to a file only if no distribution has such an entry point.
+        check: from now on, check every call, at several times its cost: that it does not write
+            beyond its output, leave parts of it unwritten, change its input, or return different
+            results for the same input. A crash then reports the transform and the record.
 
     Returns:
         The plug-in; the same object if a library with these contents is already loaded.
@@ -174,9 +174,10 @@ def _path_of(library: str | os.PathLike[str]) -> str:
 
 
 def _try_elsewhere(path: str) -> None:
-    """ConfigError HR0580 if a process that loads it crashes, or does not end in time. Errors of
-    loading are ignored here, since they will occur in this process, too. A warning if no such
-    process can be started."""
+    """Raises ConfigError HR0580 if a process that loads it crashes, or does not end in time. Errors
+    of loading are ignored here, since they will occur in this process, too. Warns if no such
+    process can be started.
+    """
     code = (
         "import sys; from headrace import _core\n"
         "print('ready', flush=True)\n"

@@ -56,12 +56,13 @@ def configure(
         connections: concurrent requests to one server or bucket.
         retries: retries of a request after a transient failure (a reset, 408, 429, 5xx, a truncated
             body, a stall).
-        retry_seconds: no retry begins later than this after the first attempt. first_pause: minimum
-            seconds before the first retry; pauses grow, with jitter.
+        retry_seconds: no retry begins later than this after the first attempt.
+        first_pause: minimum seconds before the first retry; pauses grow, with jitter.
         longest_pause: maximum seconds between attempts, unless a server's ``Retry-After`` asks for
             more.
-        stall_seconds: a connection without data for this long is dropped. least_rate: a connection
-            slower than this many bytes per second over ``stall_seconds`` is dropped as well.
+        stall_seconds: a connection without data for this long is dropped.
+        least_rate: a connection slower than this many bytes per second over ``stall_seconds`` is
+            dropped as well.
         hedge: send the slowest requests a second time, at most 2 % of all. Duplicates count as
             ``connections``: with 1, there are none.
         hedge_seconds: minimum age in seconds before a request is sent again.
@@ -73,10 +74,10 @@ def configure(
         endpoint: URL of an S3-compatible store, ``"http://127.0.0.1:9000"``, or one per cloud,
             ``{"az": "https://account.blob.core.windows.net"}``; default: the environment's
             (``AWS_ENDPOINT_URL``, ``STORAGE_EMULATOR_HOST``, ``AZURE_STORAGE_ENDPOINT``,
-            ``HF_ENDPOINT``), otherwise the cloud's own. region: for S3; empty: ``AWS_REGION``,
-            ``AWS_DEFAULT_REGION``, otherwise ``us-east-1``. addressing: for S3, ``"path"`` or
-            ``"virtual"`` (the bucket in the host's name); empty: path with an endpoint, otherwise
-            virtual.
+            ``HF_ENDPOINT``), otherwise the cloud's default.
+        region: for S3; empty: ``AWS_REGION``, ``AWS_DEFAULT_REGION``, otherwise ``us-east-1``.
+        addressing: for S3, ``"path"`` or ``"virtual"`` (the bucket in the host's name); empty: path
+            with an endpoint, otherwise virtual.
         anonymous: send no credentials.
         credentials: called for S3 when the environment has no keys, and before they expire: a
             function that returns a dict with ``key``, ``secret`` and optionally ``token`` and
@@ -85,7 +86,7 @@ def configure(
             chain, google-auth, azure-identity and huggingface_hub, if installed.
 
     Raises:
-        ConfigError: HR0160.
+        ConfigError: HR0160 for an invalid value.
     """
     options = _core.remote_options()
     before = _as_dict(options)

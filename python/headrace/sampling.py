@@ -139,8 +139,8 @@ class per_epoch(Sampling):
             for the same epoch, on every rank, and the same number of records for each epoch: set
             ``draws=`` to a fixed number for samplers that have it.
 
-    ConfigError HR0143 if two calls for epoch 0 differ, HR0726 for an epoch of a different length,
-    HR0727 if the function raises.
+    Raises ConfigError HR0143 if two calls for epoch 0 differ, HR0726 for an epoch of a different
+    length, HR0727 if the function raises.
 
     Example: hr.sampling.per_epoch(lambda epoch: np.arange(epoch % 2, 100, 2))
     """

@@ -207,7 +207,7 @@ def _to_engine(value: Any, kind: str, runner: steps.Runner | None) -> Any:
 
 def to_config(transforms: Any) -> Any:
     """A list of transforms, or a dictionary of lists by field, as plain data for YAML, JSON and
-    Hydra configurations. ConfigError HR0176 for functions of your own.
+    Hydra configurations. Raises ConfigError HR0176 for functions of your own.
 
     >>> from headrace import transforms as T
     >>> T.to_config([T.Resize(64), T.RandomHorizontalFlip(p=0.2)])
@@ -220,7 +220,7 @@ def to_config(transforms: Any) -> Any:
 
 def from_config(config: Any) -> Any:
     """The transforms of ``to_config``'s data; a transform without arguments may be just its name.
-    ConfigError HR0177 for invalid data.
+    Raises ConfigError HR0177 for invalid data.
 
     >>> from headrace import transforms as T
     >>> T.from_config([{"Resize": {"size": 64}}, "RandomHorizontalFlip"])
@@ -251,7 +251,8 @@ def _from_plugin(plugin: dict[str, Any], name: str, state: dict[str, Any]) -> Tr
 
 def require(plugin: Mapping[str, Any], *, load: bool) -> None:
     """Loads the plug-in that a pickle needs. For plain data, which must not run code from files,
-    load=False only checks that it is loaded. ConfigError HR0578 if it differs or is missing."""
+    load=False only checks that it is loaded. Raises ConfigError HR0578 if it differs or is missing.
+    """
     name, version, path, fingerprint = (
         str(plugin.get(key, "")) for key in ("name", "version", "path", "fingerprint")
     )

@@ -74,11 +74,11 @@ class Resident(Loader):
         return super().iterate_as(form)
 
     def dlpack(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> Delivered:
-        """See Loader.dlpack; device: default: the data's."""
+        """See Loader.dlpack; device: by default that of the data."""
         return super().dlpack(self._device if device is None else device, batch, depth)
 
     def torch(self, device: Any = None, batch: str = "tuple", depth: int = 2) -> TorchBatches:
-        """See Loader.torch; device: default: the data's."""
+        """See Loader.torch; device: by default that of the data."""
         return super().torch(self._device if device is None else device, batch, depth)
 
 

@@ -58,8 +58,8 @@ class Finished:
 
 
 def finished_batch(records: Any) -> Any:
-    """The collate_fn of a view: returns the finished batch unchanged. ConfigError HR0808 for
-    records.
+    """The collate_fn of a view: returns the finished batch unchanged. Raises ConfigError HR0808 if
+    it gets records instead.
     """
     if isinstance(records, Finished):
         return records.batch

@@ -47,11 +47,14 @@ class There(NamedTuple):
 
 
 class StandIn:
-    """A step with given times, called with each batch like your own step. Args: step_seconds: time
-    per batch. record_seconds: additional time per record.
+    """A step with given times, called with each batch like your own step.
+
+    Args:
+        step_seconds: time per batch.
+        record_seconds: additional time per record.
         copy_bytes_per_second: from pageable host memory; by default copies take no time.
-            pinned_bytes_per_second: for pinned tensors; default: the same. overlapped: a batch is
-            copied during the previous step, as by a prefetcher.
+        pinned_bytes_per_second: from pinned host memory; default: ``copy_bytes_per_second``.
+        overlapped: a batch is copied during the previous step, as by a prefetcher.
 
     Raises ConfigError (HR0930) for times below 0 and rates that are not above 0.
     """

@@ -78,7 +78,7 @@ def missing_parts(dest: str | os.PathLike[str]) -> list[int]:
 
 
 def in_ranges(numbers: Iterable[int]) -> str:
-    """In the form of Slurm's --array.
+    """Formats numbers like Slurm's --array.
 
     >>> in_ranges([3, 17, 18, 19])
     '3,17-19'

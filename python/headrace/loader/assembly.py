@@ -238,8 +238,8 @@ class Assembly:
         return Layout.of(self.engine().outputs())
 
     def inspector(self) -> _core.Loader:
-        """Makes single batches independently of the iteration, with their ids and keys. ConfigError
-        HR0690 for a stream, which has none.
+        """Makes single batches independently of the iteration, with their ids and keys. Raises
+        ConfigError HR0690 for a stream, which has none.
         """
         if self.stream is not None:
             self.stream.refuse(

@@ -71,8 +71,8 @@ def plan_fingerprint(engine: _core.Loader) -> str:
 
 
 def describe(assembly: Assembly) -> dict[str, Any]:
-    """The description as plain data. ConfigError HR0173 if something cannot be described, HR0171
-    for sources.
+    """The description as plain data. Raises ConfigError HR0173 if something cannot be described,
+    HR0171 if the source has no recipe.
     """
     source, pipeline = assembly.source, assembly.pipeline
     steps: Any = pipeline.steps
@@ -114,7 +114,7 @@ def _plugins(parts: Any) -> list[dict[str, Any]]:
 
 
 def parts_of(description: Mapping[str, Any]) -> tuple[Source, Any, dict[str, Any]]:
-    """Source, transforms and keywords. ConfigError HR0174 if the records differ."""
+    """Source, transforms and keywords. Raises ConfigError HR0174 if the records differ."""
     if description.get("description") != _VERSION:
         raise _NOT_PLAIN.error(
             f"this is not a description of version {_VERSION}", hint="loader.description() is one"
@@ -132,7 +132,9 @@ def parts_of(description: Mapping[str, Any]) -> tuple[Source, Any, dict[str, Any
 
 
 def check_plan(description: Mapping[str, Any], engine: _core.Loader) -> None:
-    """ConfigError HR0174 if the steps differ from the description; another version is a warning."""
+    """Raises ConfigError HR0174 if the steps differ from the description; another version is a
+    warning.
+    """
     if plan_fingerprint(engine) == description["plan"]:
         return
     if description["headrace"] != _core.__version__:

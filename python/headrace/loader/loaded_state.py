@@ -23,13 +23,13 @@ class LoadedState:
         return self._state
 
     def load(self, state: dict[str, int], assembly: Assembly) -> None:
-        """ConfigError HR0711 if it is not a state of this loader."""
+        """Raises ConfigError HR0711 if it is not a state of this loader."""
         assembly.engine().load_state(_as_far_as_known(state, assembly))
         self._state, self._passed = state, False
 
     def place(self, assembly: Assembly) -> None:
-        """Moves the engine's loader to where the iteration will begin. ConfigError HR0711 if the
-        process group was initialized after the state was loaded, and the state does not fit it.
+        """Moves the engine's loader to where the iteration will begin. Raises ConfigError HR0711 if
+        the process group was initialized after the state was loaded, and the state does not fit it.
         """
         engine = assembly.engine()
         if self._state is not None and not assembly.is_settled:

@@ -114,8 +114,8 @@ class Loader(Outputs):
         return self._loaded.state is not None
 
     def place(self) -> None:
-        """Moves the engine's loader to where the iteration will begin. ConfigError HR0711 if a
-        loaded state does not fit the world that has been initialized since.
+        """Moves the engine's loader to where the iteration will begin. Raises ConfigError HR0711 if
+        a loaded state does not fit the world that has been initialized since.
         """
         self._loaded.place(self._assembly)
 
@@ -272,8 +272,8 @@ class Loader(Outputs):
 
         All ranks must call it after the same batch. Only batches read ahead are dropped (and data
         kept by ``resident=``, which is decoded again); a running iterator continues. ``stats()`` is
-        reset. ConfigError HR0720 if the ranks do not divide the global batch and uneven=True is not
-        given, HR0711 with batch_size=, whose global batch depends on the number of ranks.
+        reset. Raises ConfigError HR0720 if the ranks do not divide the global batch and uneven=True
+        is not given, HR0711 with batch_size=, whose global batch depends on the number of ranks.
         """
         shard = resolve_shard((rank, world_size))
         self._move(lambda: self._set_shard(shard))
@@ -325,8 +325,8 @@ class Loader(Outputs):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Makes the next iteration begin after the last batch that ``state`` counts.
 
-        ``set_epoch`` with the epoch of the state keeps this position. ConfigError HR0162 for an
-        invalid state, HR0711 for other records, another order or another global batch; if the
+        ``set_epoch`` with the epoch of the state keeps this position. Raises ConfigError HR0162 for
+        an invalid state, HR0711 for other records, another order or another global batch; if the
         process group is initialized later, the last is detected when the iteration begins.
         """
         self._assembly.engine()
@@ -348,8 +348,8 @@ class Loader(Outputs):
         """Everything that determines the batches, as plain data for JSON: the source as the call
         that made it, the transforms, keywords, seed, version, and fingerprints of records and plan.
 
-        It does not include threads, memory or the rank. ConfigError HR0173 for Python transforms,
-        HR0171 for sources that hold objects or more than 1 MB of arrays.
+        It does not include threads, memory or the rank. Raises ConfigError HR0173 for Python
+        transforms, HR0171 for sources that hold objects or more than 1 MB of arrays.
 
         >>> import headrace, numpy as np
         >>> loader = headrace.Loader(headrace.records(x=np.arange(9)), batch_size=3, shuffle=True)
@@ -363,8 +363,8 @@ class Loader(Outputs):
     def from_description(cls, described: Mapping[str, Any], **more: Unpack[LoaderKeywords]) -> Self:
         """Creates the described loader, with additional keywords.
 
-        ConfigError HR0174 if records or plan differ from the description, HR0578 if a plug-in that
-        it names is not loaded: call ``load_plugin`` first.
+        Raises ConfigError HR0174 if records or plan differ from the description, HR0578 if a
+        plug-in that it names is not loaded: call ``load_plugin`` first.
         """
         source, transforms, keywords = description.parts_of(described)
         loader = cls(source, transforms, **{**keywords, **more})

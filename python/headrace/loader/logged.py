@@ -21,7 +21,7 @@ class LoaderLog:
         self._begin: tuple[float, dict[str, float]] = (0.0, {})  # of the epoch
 
     def begins(self, assembly: Assembly) -> None:
-        """An iteration begins."""
+        """Logs the shard at the start of an iteration, if it is new."""
         if not is_heard():
             return
         if self._shard != assembly.shard and assembly.shard.world_size > 1:
@@ -31,13 +31,15 @@ class LoaderLog:
         self._begin = time.perf_counter(), counted_up(assembly.counted())
 
     def loaded(self, state: Mapping[str, int]) -> None:
-        """A state is loaded."""
+        """Logs that a state was loaded."""
         place: dict[str, Any] = {name: state[name] for name in ("epoch", "batch", "seed")}
         text = f"resumes at batch {place['batch']:,} of epoch {place['epoch']:,}"
         log(INFO, "resume", text, **place)
 
     def goes_on(self, state: Mapping[str, int], assembly: Assembly, failed: bool) -> None:
-        """After a batch, or an error, which may have exceeded the budget of bad records."""
+        """Logs new bad records after a batch, or after an error, which may have exceeded the budget
+        of bad records.
+        """
         place = state["epoch"], state["bad_records"]
         if place == self._place and not failed:
             return
@@ -54,7 +56,7 @@ class LoaderLog:
         self._bad = len(lines)
 
     def ends(self, epoch: int, assembly: Assembly) -> None:
-        """All batches of the epoch were received."""
+        """Logs the end of an epoch, when all its batches were received."""
         if not is_heard():
             return
         begin, before = self._begin

@@ -35,7 +35,7 @@ _REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def check_options(source: OpenedStream, given: Mapping[str, Any], world_size: int) -> None:
-    """ConfigError HR0696 for keywords of Loader that streams do not support."""
+    """Raises ConfigError HR0696 for keywords of Loader that streams do not support."""
     for name, (is_refused, instead) in _REFUSED.items():
         if is_refused(given[name]):
             raise NOT_FOR_STREAMS.error(f"{name}={given[name]!r} with a stream", hint=instead)
@@ -64,7 +64,7 @@ def check_options(source: OpenedStream, given: Mapping[str, Any], world_size: in
 
 
 def check_steps(steps: Iterable[Any]) -> None:
-    """ConfigError HR0696 for transforms that use other records of the epoch."""
+    """Raises ConfigError HR0696 for transforms that use other records of the epoch."""
     known = _core.operators()
     for step in steps:
         name = type(step).__name__

@@ -79,7 +79,9 @@ def _function_of(dataset: Any) -> tuple[types.FunctionType, dict[str, Any]]:
 
 
 def _in_module(template: Any, function: types.FunctionType) -> types.FunctionType:
-    """As if it were in the script, whose calls are traced."""
+    """A copy of ``template`` with the globals of ``function``, as if it were defined in the script,
+    whose calls are traced.
+    """
     return types.FunctionType(template.__code__, function.__globals__, "__getitem__")
 
 

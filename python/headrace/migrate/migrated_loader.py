@@ -46,7 +46,7 @@ class MigratedLoader(Loader):
         self._follow()
 
     def _follow(self) -> None:
-        """The DataLoader's current state. ConfigError HR0836 if it cannot be followed."""
+        """The DataLoader's current state. Raises ConfigError HR0836 if it cannot be followed."""
         self._unchanged.check()
         if (epoch := self._followed.news()) is not None:
             self.set_epoch(epoch)

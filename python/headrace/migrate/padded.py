@@ -37,7 +37,7 @@ _FLAGS = 0xFF  # flags except those of __future__
 
 
 def is_padding(function: Any) -> bool:
-    """Whether it is that function."""
+    """Whether it is the collate_fn of torchvision's script."""
     if not _is_plain(function, _collate_fn):
         return False
     outer = function.__globals__

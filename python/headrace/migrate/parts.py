@@ -170,7 +170,7 @@ def _column(values: Any) -> Any:
 
 
 def counts(name: str, value: Any) -> bool:
-    """Whether a class attribute is the user's."""
+    """Whether a class attribute was defined by the user."""
     if name in _NOT_CALLED:
         return False
     return not name.startswith("__") or isinstance(value, types.FunctionType)

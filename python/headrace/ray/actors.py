@@ -180,8 +180,9 @@ class Actors:
         self._start()
 
     def _check(self, answer: Any) -> None:
-        """Accepts an actor whose probe has answered. ConfigError HR0837 if it would make other
-        bytes."""
+        """Accepts an actor whose probe has answered. Raises ConfigError HR0837 if it would make
+        other bytes.
+        """
         assert self._work is not None
         number, actor = self._starting.pop(answer)
         errors = self._ray.exceptions

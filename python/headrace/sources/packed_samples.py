@@ -95,7 +95,7 @@ class Preparation:
             )
 
     def check_labels(self, shift: int | None, labels: str | None) -> None:
-        """HR0160 for options about labels if there are none."""
+        """Raises HR0160 for options about labels if there are none."""
         if shift is not None:
             return
         given = {**self.arguments, "labels": labels}
@@ -113,8 +113,9 @@ class Preparation:
         return documents.upright if said is None else bool(said)
 
     def too_long(self, given: str | None, method: str) -> str:
-        """The policy for documents longer than a row. HR0194 if it would split an image's
-        tokens."""
+        """The policy for documents longer than a row. Raises HR0194 if it would split an image's
+        tokens.
+        """
         chosen = given if given is not None else "error" if self.images else "split"
         arguments.one_of("too_long", chosen, _TOO_LONG)
         if self.images and (chosen in ("split", "truncate") or method == "split"):

@@ -48,8 +48,8 @@ _Pack = Callable[[Source], tuple[Source, Mapping[str, int]]]
 def pack_stream(
     documents: Stream, pack: _Pack, call: Mapping[str, Any], buffer: int, rows: int | None
 ) -> Stream:
-    """The rows as a stream. pack: packs a source; call: the arguments of hr.packed. HR0195 for a
-    stream of documents whose length is given.
+    """The rows as a stream. pack: packs a source; call: the arguments of hr.packed. Raises HR0195
+    for a stream of documents whose length is given.
     """
     if documents.length is not None:
         raise _NOT_OF_STREAMS.error(

@@ -161,7 +161,7 @@ def picture_form(
     name: str, seen: Sequence[Any], shape: Sequence[int] | None, *, is_said: bool, is_mask: bool
 ) -> PictureForm:
     """The form of a field, derived from these images, of which the first is record 0's. shape: (C,
-    H, W) if given. ConfigError HR0615 if the axes are ambiguous.
+    H, W) if given. Raises ConfigError HR0615 if the axes are ambiguous.
     """
     images = [value for value in seen if is_pillow(value)]
     rgb = shape[0] == 3 if shape else any(image.mode != "L" for image in images)
@@ -189,7 +189,7 @@ def picture_form(
 
 
 def check_palette(name: str, value: Any, said: str) -> None:
-    """ConfigError HR0686 for a palette image in a field that may be an image or a mask."""
+    """Raises ConfigError HR0686 for a palette image in a field that may be an image or a mask."""
     if not said and name not in ("image", "mask") and is_pillow(value) and value.mode == "P":
         raise IDS_OR_COLORS.error(
             f"{name} of record 0 is a Pillow image of mode 'P'",
@@ -238,7 +238,9 @@ def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
 
 
 def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The same values as uint8, since class ids of a mask are often int64. Others are rejected."""
+    """The same values as uint8, since class ids of a mask are often int64. Values that do not fit
+    are rejected.
+    """
     if array.dtype == np.uint8:
         return array
     with np.errstate(invalid="ignore"):  # also rejects NaN

@@ -105,7 +105,7 @@ def sampled(records: int) -> list[int]:
 
 
 def checked_recipe(source: Made) -> Recipe:
-    """The source's recipe. ConfigError HR0171 if it has none, or if that is too large."""
+    """The source's recipe. Raises ConfigError HR0171 if it has none, or if that is too large."""
     recipe = source.recipe
     if recipe is None:
         raise _NOT_PICKLABLE.error(
@@ -135,15 +135,16 @@ def _bytes_of(value: Any) -> int:
 
 
 def made_again(recipe: Recipe, facts: Facts) -> Any:
-    """The source, in another process. ConfigError HR0172 for the first thing that differs."""
+    """The source, in another process. Raises ConfigError HR0172 for the first difference."""
     source = recipe.make(**recipe.arguments)
     check_facts(facts, source.facts())
     return source
 
 
 def check_facts(there: Facts, here: Facts) -> None:
-    """ConfigError HR0172 if a source differs from the original. there: the facts of the
-    original."""
+    """Raises ConfigError HR0172 if a source differs from the original. there: the facts of the
+    original.
+    """
     difference = _difference(there, here)
     if difference is None:
         return
@@ -178,8 +179,8 @@ def _difference(there: Facts, here: Facts) -> str | None:
 
 
 def plain_recipe(source: Made) -> dict[str, Any]:
-    """The recipe as dictionaries, lists, numbers and text. ConfigError HR0171 for values that
-    cannot be expressed in this form, such as Python objects.
+    """The recipe as dictionaries, lists, numbers and text. Raises ConfigError HR0171 for values
+    that cannot be expressed in this form, such as Python objects.
     """
     recipe = checked_recipe(source)
     arguments = {name: plain_value(value) for name, value in recipe.arguments.items()}

@@ -162,8 +162,8 @@ class Source:
         move with them; "tensor"; "label". Boxes in pixels follow the images if their format is
         declared: "boxes:xyxy", "boxes:xywh" or "boxes:cxcywh", or for rotated ones "boxes:xywhr",
         "boxes:cxcywhr" or "boxes:xyxyxyxy"; normalized boxes ("boxes:cxcywh_normalized" and the
-        like) are converted to pixels by ConvertBoundingBoxFormat. ConfigError HR0181 if the values
-        cannot have that kind.
+        like) are converted to pixels by ConvertBoundingBoxFormat. Raises ConfigError HR0181 if the
+        values cannot have that kind.
 
         >>> import headrace, numpy as np
         >>> pixels = np.zeros((3, 8, 8), np.uint8)
@@ -180,8 +180,8 @@ class Source:
 
         fields: arrays with one row for each object along their first axis: boxes and their labels,
         areas, masks, keypoints. A transform that drops rows drops them from all of these fields.
-        COCO and packs made from it already have their group. ConfigError HR0187 if a field has no
-        rows, or has a group.
+        COCO and packs made from it already have their group. Raises ConfigError HR0187 if a field
+        has no rows, or has a group.
 
         >>> import headrace, numpy as np
         >>> from headrace import transforms as T
@@ -292,7 +292,8 @@ class Source:
 
         where: an expression of fields as text; a function of the record, a mapping that reads a
         field when it is accessed; or an array of booleans. Images are not read unless a function
-        accesses them. ConfigError HR0145 if no record is left, HR0144 for an invalid expression.
+        accesses them. Raises ConfigError HR0145 if no record is left, HR0144 for an invalid
+        expression.
 
         >>> import headrace
         >>> src = headrace.records(x=[0.2, 0.7, 0.9], label=["cat", "dog", "cat"])
@@ -351,8 +352,8 @@ class Source:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as the call that made it, and checked when it is recreated. ConfigError HR0171 if
-        that is impossible, HR0172 if the other process finds other records.
+        """Pickled as the call that made it, and checked when it is recreated. Raises ConfigError
+        HR0171 if that is impossible, HR0172 if the other process finds other records.
         """
         return made_again, (checked_recipe(self), self.facts())
 

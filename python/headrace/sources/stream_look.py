@@ -36,8 +36,9 @@ class Looked:
             raise NOTHING.error(f"{origin.name} returned no record")
 
     def look_on(self, most: int) -> None:
-        """Inspects this many records, or all of them if there are fewer. HR0691 if the first one
-        fails."""
+        """Inspects this many records, or all of them if there are fewer. Raises HR0691 if the first
+        one fails.
+        """
         if (opened := self._pass) is None:
             return
         try:

@@ -84,7 +84,7 @@ class Origin:
         return "rank" in self._asked
 
     def check(self) -> None:
-        """ConfigError HR0693 if it was read before and cannot be read again."""
+        """Raises ConfigError HR0693 if it was read before and cannot be read again."""
         if self.is_once and self._used:
             raise ONCE.error(
                 f"a {self.name} yields its records only once, and was already read",
@@ -92,7 +92,7 @@ class Origin:
             )
 
     def open(self, shares: Shares, state: Any = None) -> Pass:
-        """A pass from the start, or from an earlier state. HR0691 if that fails."""
+        """A pass from the start, or from an earlier state. Raises HR0691 if that fails."""
         self.check()
         self._used = True
         try:

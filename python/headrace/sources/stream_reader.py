@@ -104,8 +104,8 @@ class StreamReader:
 
     def begin(self, epoch: int, position: int, terms: Terms) -> None:
         """The engine will request records starting at this position, of this rank or of all.
-        ConfigError HR0693 if the records cannot be read again, HR0695 if that is necessary but not
-        allowed.
+        Raises ConfigError HR0693 if the records cannot be read again, HR0695 if that is necessary
+        but not allowed.
         """
         self._leaving = False
         same = (self._epoch, *self._terms[:5]) == (epoch, *terms[:5])
@@ -284,8 +284,8 @@ class StreamReader:
         return batch * _rows(terms) + within - first
 
     def _through(self, position: int) -> int:
-        """The last position to read for this one. If ranks take parts of a batch, none of them
-        delivers its part before the whole batch is known to exist.
+        """The last position that must be read to deliver this one. If ranks take parts of a batch,
+        none of them delivers its part before the whole batch is known to exist.
         """
         terms = self._terms
         if not terms.divides or terms.world_size == 1:

@@ -79,8 +79,8 @@ class Loaders:
 class Checkpoint(TrainerCallback, ExportableState):  # type: ignore[misc]
     """Stores the loader's state in the Trainer's checkpoints, and compares it when one is resumed.
     ``Loaders`` adds it; if you override ``get_train_dataloader``, add it to the Trainer's
-    ``callbacks``. ConfigError HR0711 for a checkpoint of other records, another order or another
-    global batch, HR0850 if the Trainer would continue at another position.
+    ``callbacks``. Raises ConfigError HR0711 for a checkpoint of other records, another order or
+    another global batch, HR0850 if the Trainer would continue at another position.
     """
 
     def __init__(self) -> None:
@@ -155,7 +155,9 @@ def _checked_for_gathering(view: Any, batch_size: int) -> Any:
 
 
 def _check_place(saved: dict[str, int], step: int, accumulation: int, batches: int) -> None:
-    """ConfigError HR0850 if the Trainer, which counts steps, would resume at another position."""
+    """Raises ConfigError HR0850 if the Trainer, which counts steps, would resume at another
+    position.
+    """
     steps = -(-batches // accumulation)  # optimizer steps per epoch
     there = step // steps, step % steps * accumulation
     stands = saved["epoch"], saved["batch"]

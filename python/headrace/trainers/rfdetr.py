@@ -49,8 +49,8 @@ class DataModule(RFDETRDataModule):  # type: ignore[misc]
     boxes, its resizing, crops, flips and normalization, drawn by (seed, epoch, position). A
     training that is resumed from a checkpoint in mid-epoch continues with the next batch.
 
-    ConfigError HR0850 for features that these loaders lack: masks, key points, ``aug_config`` with
-    transforms, augmentation on the GPU, and WebDataset.
+    Raises ConfigError HR0850 for features that these loaders lack: masks, key points,
+    ``aug_config`` with transforms, augmentation on the GPU, and WebDataset.
     """
 
     def __init__(self, model_config: Any, train_config: Any) -> None:
@@ -116,8 +116,8 @@ class DataModule(RFDETRDataModule):  # type: ignore[misc]
 
 
 class Batches:
-    """A view whose batches are RF-DETR's: ``(NestedTensor, targets)``. Everything else is the
-    view's own.
+    """A view whose batches are RF-DETR's: ``(NestedTensor, targets)``. Everything else is that of
+    the view.
     """
 
     def __init__(self, view: Delivered, rows: int | None, pack: bool, crops: bool) -> None:
@@ -266,7 +266,7 @@ def source_of(dataset: Any) -> Source:
 
 def steps_of(transforms: Any) -> tuple[list[Any], int, bool]:
     """RF-DETR's transforms as Headrace's; the height and width of all results, or 0 if they
-    differ; and whether some crop. ConfigError HR0850 for transforms of other packages.
+    differ; and whether some crop. Raises ConfigError HR0850 for transforms of other packages.
     """
     translated = _Translated()
     steps = translated.steps(transforms)

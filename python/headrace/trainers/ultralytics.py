@@ -31,7 +31,7 @@ class DetectionTrainer(TheirTrainer):  # type: ignore[misc]
 
     ``results.csv`` gets a column ``data_wait_share``: the share of the epoch, from 0 to 1, that
     the loop waited for batches. A resumed training begins the epoch after its checkpoint's with
-    that epoch's order. ConfigError HR0850 for augmentations that this loader does not have.
+    that epoch's order. Raises ConfigError HR0850 for augmentations that this loader does not have.
     """
 
     _waits: WaitShare | None = None
@@ -165,7 +165,7 @@ class _Records:
 
 
 def source_of(dataset: Any) -> Source:
-    """The images and boxes of a YOLODataset. ConfigError HR0850 for another kind of labels."""
+    """The images and boxes of a YOLODataset. Raises ConfigError HR0850 for other labels."""
     if not hasattr(dataset, "labels") or getattr(dataset, "use_obb", False):
         raise MISFIT.error(
             f"{type(dataset).__name__} has no labels with upright boxes",

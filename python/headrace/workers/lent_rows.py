@@ -88,7 +88,7 @@ class Makers(Protocol):
     """Processes that make rows. Only ``answers`` blocks."""
 
     def begin(self, work: Work) -> None:
-        """Starts them, and sets what they make."""
+        """Starts the makers, and sets what they make."""
 
     def ask(self, rows: Rows, again: bool) -> Hashable | None:
         """Sends a request; returns the answer's key, or None if no maker can take more now."""

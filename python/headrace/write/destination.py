@@ -66,7 +66,7 @@ class Destination:
             )
 
     def check(self, src: Source, of_files: bool = False) -> None:
-        """HR0415 if something exists there that must not be replaced."""
+        """Raises HR0415 if something exists there that must not be replaced."""
         if of_files:  # they would become part of the source the next time it is listed
             for folder in map(os.path.realpath, src.paths):
                 if os.path.isdir(folder) and _lies_in(os.path.realpath(self.target), folder):
@@ -106,8 +106,9 @@ class Destination:
 
     @contextlib.contextmanager
     def working_folder(self) -> Iterator[Path]:
-        """The working folder, locked against other processes until the end. HR0415, HR0277. The
-        lock is on the folder, and is held until it has its final name.
+        """The working folder, locked against other processes until the end. Raises ConfigError
+        HR0415 if it holds other files, HR0277 while another process has the lock. The lock is on
+        the folder, and is held until it has its final name.
         """
         while True:
             descriptor = self._open_work()
@@ -281,7 +282,7 @@ def _same(one: Path, other: Path) -> bool:
 
 def locks(descriptor: int, path: Path) -> bool:
     """Locks the opened file or folder until it is closed; false if the path now refers to another
-    one, which must be opened instead. HR0277 while another process has the lock.
+    one, which must be opened instead. Raises HR0277 while another process has the lock.
     """
     with contextlib.suppress(OSError):  # a file system without locks
         try:

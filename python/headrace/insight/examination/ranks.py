@@ -75,7 +75,7 @@ def compare(found: Findings, rendezvous: Rendezvous, patience: float, failure: s
 
 
 def _row(found: Findings, rank: int) -> dict[str, Any]:
-    """Facts about this rank; seconds are those of a batch."""
+    """Facts about this rank; seconds are per batch."""
     timed, alone = found.real or found.alone, found.alone
     batch = timed.records / timed.batches if timed is not None and timed.batches else 0.0
     stages = found.anatomy.stages if found.anatomy is not None else ()

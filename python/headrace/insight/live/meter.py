@@ -178,7 +178,7 @@ def _added(so_far: Figures, lane: Lane, now: float) -> Figures:
 
 
 class Timed:
-    """An iterator around a loader's. It keeps no batch, and forwards unknown attributes."""
+    """Wraps a loader's iterator. It keeps no batch, and forwards unknown attributes."""
 
     __slots__ = ("__weakref__", "_begun", "_clock", "_count", "_kind", "_lane", "_next", "_path",
                  "_shaped", "inner")  # fmt: skip

@@ -84,7 +84,9 @@ def extents_of(paths: list[str], records: int) -> list[Extent]:
 
 
 def forget(paths: list[str]) -> bool:
-    """Asks the system to drop the files from its cache; needs no privilege. False if it cannot."""
+    """Asks the system to drop the files from its cache; needs no privilege. Returns false if the
+    system cannot.
+    """
     if not hasattr(os, "posix_fadvise"):
         return False
     try:

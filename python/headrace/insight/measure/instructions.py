@@ -26,7 +26,7 @@ class Reason(NamedTuple):
 
 
 def in_force() -> str:
-    """Its name, in HEADRACE_SIMD's form: ``"avx2"``."""
+    """The SIMD level in use, as a value of HEADRACE_SIMD: ``"avx2"``."""
     return _core.simd_level()
 
 

@@ -145,7 +145,7 @@ class Rendezvous:
             self._write(self._folder / f"gone.{self.place.local_rank}", why)
 
     def clear(self) -> None:
-        """Removes the folder once every rank has left or ended. Only the first rank does."""
+        """Removes the folder once every rank has left or ended. Does nothing on the other ranks."""
         if self.place.local_rank:
             return
         others = [rank for rank in range(self.place.local_count) if rank != self.place.local_rank]

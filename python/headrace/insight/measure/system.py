@@ -122,7 +122,7 @@ def _python() -> dict[str, Any]:
 
 
 def packages() -> dict[str, str]:
-    """Versions of the installed ones among PACKAGES."""
+    """Versions of those PACKAGES that are installed."""
     found = {}
     for name in PACKAGES:
         try:
@@ -200,7 +200,8 @@ def _devices(top: Path) -> dict[str, Any]:
 
 def _libraries() -> dict[str, str]:
     """The libraries that are opened at their first use: which ones they are, or why they are not
-    available. For those of the system, the path, whose end is the version."""
+    available. A library of the system is shown as its path, which ends with the version.
+    """
     found = {}
     for kind in ("image", "audio"):
         for codec in sorted(_core.media()[kind]["formats"]):
@@ -219,7 +220,7 @@ def environment(variables: Any) -> dict[str, str]:
 
 
 def hidden(variables: Any) -> list[str]:
-    """Names of those that affect how remote files are read."""
+    """Names of the variables that affect how remote files are read, whose values may be secrets."""
     return [name for name in sorted(variables) if name.upper().startswith(_SECRET)]
 
 

@@ -167,7 +167,7 @@ def _timed_copy(dataset: Any, clock: _Clock) -> tuple[Any, list[str]]:
 
 
 def _with_transform(dataset: Any, transform: Any) -> Any:
-    """A copy of a dataset."""
+    """A copy of a dataset with this transform."""
     made = copy.copy(dataset)
     made.transform = transform
     pair = getattr(dataset, "transforms", None)

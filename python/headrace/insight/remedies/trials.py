@@ -111,7 +111,7 @@ def of_iterable(case: Case, copies: dict[str, float] | None = None) -> list[Reme
 
 
 def _of_storage(loader: Loader, case: Case, reads: Reads | None) -> list[Remedy]:
-    """For records that wait for the storage."""
+    """Remedies for records that wait for the storage."""
     total = sum(stage.seconds for stage in case.stages)
     waits = sum(s.seconds for s in case.stages if s.resources == ("disk",))
     if waits <= _WORTH * total:
@@ -127,7 +127,7 @@ def _of_storage(loader: Loader, case: Case, reads: Reads | None) -> list[Remedy]
 
 
 def _of_copies(case: Case, copies: dict[str, float], what: str) -> list[Remedy]:
-    """For copies to a device that delay the loop."""
+    """Remedies for copies to a device that delay the loop."""
     if case.copy_seconds <= 0 or case.copy_overlapped or not copies.get("pinned"):
         return []
     share = copies.get("pageable", copies["pinned"]) / copies["pinned"]

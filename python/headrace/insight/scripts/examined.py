@@ -82,7 +82,7 @@ class End:
 def examine_script(program: Program, options: Options, leave: Callable[[Report], object]) -> Report:
     """Runs the program and examines its loader; the report is like that of ``hr.doctor``. If the
     script cannot be ended, ``leave`` is called with the report, and does not return. Raises
-    ConfigError: HR0904 if it does not run, HR0905 if it iterates over no loader.
+    ConfigError HR0904 if it does not run, HR0905 if it iterates over no loader.
     """
     names = chosen(options.skip, options.also)
     if not options.seconds > 0:

@@ -50,7 +50,9 @@ class Program:
 
 
 def from_file(path: str, arguments: Sequence[str] = ()) -> Program:
-    """``python path arguments``. Raises ConfigError HR0903 or HR0904."""
+    """The program that ``python path arguments`` would run. Raises ConfigError HR0903 if it cannot
+    be read, HR0904 if it cannot be compiled.
+    """
     try:
         with io.open_code(os.path.abspath(path)) as file:
             text = file.read()
@@ -63,7 +65,9 @@ def from_file(path: str, arguments: Sequence[str] = ()) -> Program:
 
 
 def from_module(name: str, arguments: Sequence[str] = ()) -> Program:
-    """``python -m name arguments``. Raises ConfigError HR0903 or HR0904."""
+    """The program that ``python -m name arguments`` would run. Raises ConfigError HR0903 if it is
+    not found, HR0904 if it cannot be compiled.
+    """
     folder = os.getcwd()
     with _first_on_path(folder):
         spec = _spec_of(name)

@@ -33,7 +33,7 @@ def fill_of(fill: Any, form: Form) -> Any:
 
 
 def fill_or_none(fill: Any, form: Form) -> Any:
-    """The same, if None does not mean 0."""
+    """Like ``fill_of``, but None stays None."""
     if isinstance(fill, dict):
         image = type(image_of(form.probes[0]))
         own = [key for key in fill if isinstance(key, type) and issubclass(image, key)]

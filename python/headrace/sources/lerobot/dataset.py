@@ -60,8 +60,9 @@ def lerobot(
     or (C, H, W) for one time. Floats are float32 and integers int64, as LeRobot delivers them;
     ``task`` is text.
 
-    UnsupportedError HR0163 for v2.x; DataError HR0164, HR0166, HR0167 for a damaged dataset;
-    ConfigError HR0165, HR0276.
+    Raises UnsupportedError HR0163 for v2.x; DataError HR0164, HR0166, HR0167 for a damaged dataset;
+    ConfigError HR0165 for an invalid argument, HR0276 if the dataset refers to files outside its
+    folder.
     """
     place = absolute(os.fspath(root))
     tolerance = arguments.seconds("tolerance_s", tolerance_s)

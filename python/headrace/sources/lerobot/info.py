@@ -175,7 +175,7 @@ def _features(given: Any, path: str) -> dict[str, Feature]:
 
 def expanded(template: str, **values: str | int) -> str:
     """A path from its template, in which ``{name}`` and ``{name:03d}`` are replaced; nothing else
-    of Python's format syntax is supported. HR0276 if it would leave the dataset's folder."""
+    of Python's format syntax is supported. Raises HR0276 if it would leave the dataset's folder."""
 
     def value_of(found: re.Match[str]) -> str:
         name, width = found.groups()

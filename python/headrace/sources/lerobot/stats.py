@@ -18,7 +18,7 @@ def lerobot_stats(
     ("mean", "std", "min", "max", "count", "q01", ...), float64 arrays, or int64 for counts.
 
     root: the folder of the dataset. Those of cameras have the shape (3, 1, 1), for images from 0 to
-    1. DataError HR0164 if the file is missing or invalid.
+    1. Raises DataError HR0164 if the file is missing or invalid.
     """
     info = read_info(os.fspath(root))
     path = info.file("meta", "stats.json")

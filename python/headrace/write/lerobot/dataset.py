@@ -40,7 +40,10 @@ def write_dataset(
     have_done: Callable[[int], None],
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Returns the report of a conversion. HR0169, HR0275, HR0277, HR0414, HR0415."""
+    """Returns the report of the conversion. Raises DataError HR0169 if the records are not frames
+    of episodes, StorageError HR0275 if writing fails, ConfigError HR0277 while another process
+    writes there, HR0414 for options that do not fit the source, HR0415 if the destination exists.
+    """
     features, encoding = features_of(source, options), encoding_of(options)
     has_videos = bool(features.cameras) and options["images"] == "video"
     if has_videos:

@@ -32,7 +32,9 @@ class Episodes(NamedTuple):
 
 
 def episodes_of(source: Source, features: Features, options: Mapping[str, Any]) -> Episodes:
-    """HR0169, HR0414."""
+    """Raises DataError HR0169 if the records are not frames of episodes, ConfigError HR0414 if an
+    option does not fit the source.
+    """
     if not len(source):
         raise NOT_FRAMES.error("the source has no records")
     starts = _starts(source, features.episode_field)

@@ -44,7 +44,7 @@ class Features:
 
 
 def features_of(source: Source, options: Mapping[str, Any]) -> Features:
-    """HR0414 if a field cannot be written."""
+    """Raises HR0414 if a field cannot be written."""
     fields = {field.name: field for field in source.schema}
     episode, task = options["episode_field"], options["task_field"]
     if episode not in fields:

@@ -26,8 +26,9 @@ def image_bytes(source: Source, record: int, field: Any, pixels: np.ndarray[Any,
 
 
 def reduction(source: Source, field: Any) -> str:
-    """What RGB of 8 bits does not hold of the field's images, by the first of them; or empty. One
-    that does not decode is an error of the conversion itself."""
+    """What is lost when the field's images become 8-bit RGB, judging by the first one; empty if
+    nothing is. If that cannot be decoded, the conversion itself reports it.
+    """
     if not field.encoded or str(field.kind) != "image" or len(source) == 0:
         return ""
     try:

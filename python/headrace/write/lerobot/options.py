@@ -64,7 +64,7 @@ class Encoding(NamedTuple):
 
 
 def encoding_of(options: Mapping[str, Any]) -> Encoding:
-    """HR0414 if ``lossless`` contradicts other options."""
+    """Raises HR0414 if ``lossless`` contradicts other options."""
     given = dict(options)
     if given["lossless"]:
         for name, value in _LOSSLESS.items():
@@ -86,7 +86,7 @@ def video_loss(fields: Sequence[_core.Field], options: Mapping[str, Any]) -> str
 
 
 def cameras(fields: Sequence[_core.Field], options: Mapping[str, Any]) -> list[_core.Field]:
-    """Those of the fields that are written as cameras."""
+    """The fields that are written as cameras."""
     wanted = options["fields"]
     return [
         each

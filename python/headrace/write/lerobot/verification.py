@@ -24,8 +24,9 @@ _ROWS_AT_ONCE = 16
 def verify_dataset(
     source: Source, target: str, options: Mapping[str, Any], have_done: Callable[[int], None]
 ) -> None:
-    """HR0416 at the first value that differs. Pixels of lossy videos are not compared, only that
-    each frame is there at its time, with its size."""
+    """Raises HR0416 at the first value that differs. Pixels of lossy videos are not compared, only
+    that each frame is there at its time, with its size.
+    """
     features = features_of(source, options)
     is_lossy = bool(video_loss(source.schema, options))
     rows = _rows(Path(target))

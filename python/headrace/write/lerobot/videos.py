@@ -21,7 +21,7 @@ _SLOWEST, _FASTEST = 0.01, 1000  # frames per second
 
 
 def pyav() -> Any:
-    """The library ``av``. HR0297 if it is missing."""
+    """The library ``av``. Raises HR0297 if it is missing."""
     os.environ.setdefault("SVT_LOG", "1")  # otherwise libsvtav1 prints its settings per episode
     try:
         return importlib.import_module("av")
@@ -32,7 +32,7 @@ def pyav() -> Any:
 
 
 def check_encoding(encoding: Encoding) -> None:
-    """HR0414 if the library has no such encoder, or the encoder no such pixel format."""
+    """Raises HR0414 if the library has no such encoder, or the encoder no such pixel format."""
     av = pyav()
     try:
         codec = av.codec.Codec(encoding.codec, "w")
