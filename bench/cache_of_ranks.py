@@ -6,10 +6,10 @@
     python bench/cache_of_ranks.py --side 224 --records 4000
 
 Each rank is a process that decodes and crops its part of every epoch on one thread. The variants
-alternate, --rounds times; figures are medians. CPU seconds are those of all ranks; memory is the
-sum of their proportional set sizes (Pss of smaps_rollup: a page of n processes counts as an nth in
-each) after the last epoch, minus that of ranks without a cache. "read" counts images that were read
-from files in all epochs.
+alternate, --rounds times; figures are medians. CPU seconds cover all ranks; memory is the sum of
+their proportional set sizes (Pss of smaps_rollup: a page of n processes counts as an nth in each)
+after the last epoch, minus that of ranks without a cache. "read" counts images that were read from
+files in all epochs.
 """
 
 from __future__ import annotations

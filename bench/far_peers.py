@@ -6,7 +6,7 @@
 
 Each peer has its own format, written beforehand by its own writer, and runs in a separate process
 for an epoch or `--seconds`, alternating in each round, starting without a cache: imports are not
-counted, opening is. The server is that of far.py. Peers whose interpreter is not given, or that
+counted, opening is. The server is the one in far.py. Peers whose interpreter is not given, or that
 fail, are reported and left out.
 
 MosaicML Streaming (mosaicml-streaming 0.13.0, which needs numpy below 2.2) is a peer that often

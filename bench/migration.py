@@ -4,10 +4,10 @@
 
 Usage: build/frameworks/migration/bin/python bench/migration.py [--records N] [--rounds N] [WORD...]
 
-The scripts are those of tests/migration, at their usual sizes (224, 240 for masks, 400 to 800 for
+The scripts are from tests/migration, at their usual sizes (224, 240 for masks, 400 to 800 for
 boxes), over generated JPEGs. Each runs unchanged with num_workers=0, and through
-hr.from_dataloader() with threads=1, alternating in one process; CPU seconds are those of all
-threads of the process. Scripts whose packages are missing are reported and left out.
+hr.from_dataloader() with threads=1, alternating in one process; CPU seconds cover all threads of
+the process. Scripts whose packages are missing are reported and left out.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ torchvision.
 
     python bench/policies.py [--runs N] [--step NAME]
 
-Pictures are uint8 in memory. Headrace's time is that of a loader with the step minus the same
-loader without it, on one thread; torchvision's is that of its transform, called on the same
-pictures in this process, on one thread, with draws of its own. Rounds alternate; prints medians,
-and ratios within a round.
+Pictures are uint8 in memory. Headrace's time is a loader's with the step minus the same loader's
+without it, on one thread; torchvision's is for its transform, called on the same pictures in this
+process, on one thread, with draws of its own. Rounds alternate; prints medians, and ratios within a
+round.
 """
 
 from __future__ import annotations

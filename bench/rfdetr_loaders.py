@@ -8,7 +8,7 @@ Usage: build/frameworks/migration/bin/python bench/rfdetr_loaders.py
 Both are made from one configuration, over generated JPEGs of COCO's sizes with its annotations:
 theirs with two worker processes, ours with two threads. They alternate, each time after an epoch
 that does not count, so that neither starts with batches prepared while the other one was running.
-The ratio of medians counts. CPU seconds are those of the process and its children, from /proc.
+The ratio of medians counts. CPU seconds cover the process and its children, from /proc.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cost of a transform compared with other libraries: CPU time per picture of 224 x 224.
 
-Pictures are uint8 in memory. Headrace's time is that of a loader with the step minus the same
-loader without it, on one thread; the others' is that of their function, called on the same pictures
-in this process, on one thread. Rounds alternate; prints medians, and ratios within a round. A
-library that is not installed is left out.
+Pictures are uint8 in memory. Headrace's time is a loader's with the step minus the same loader's
+without it, on one thread; the others' is for their function, called on the same pictures in this
+process, on one thread. Rounds alternate; prints medians, and ratios within a round. A library that
+is not installed is left out.
 """
 
 from __future__ import annotations

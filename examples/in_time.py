@@ -83,7 +83,7 @@ def steps(training: bool) -> list[Any]:
 
 
 def network(classes: int) -> Any:
-    """Features of each frame next to those of its audio, and one decision over the whole clip."""
+    """Features of each frame and of its audio, and one decision over the whole clip."""
     import torch
     from torch import nn
 

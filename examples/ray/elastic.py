@@ -44,7 +44,7 @@ def train(config: dict[str, Any]) -> None:
         for step, batch in enumerate(loader, 1):
             loss = torch.nn.functional.cross_entropy(model(batch.image.mean((2, 3))), batch.label)
             optimizer.zero_grad()
-            (batch.weight * loss).backward()  # the mean over ranks is that of the global batch
+            (batch.weight * loss).backward()  # the mean over ranks is the global batch's
             optimizer.step()
             trained = torch.tensor(len(batch.label))
             torch.distributed.all_reduce(trained)

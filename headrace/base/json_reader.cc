@@ -165,7 +165,7 @@ bool JsonReader::next_key() {
   if (failed_) return false;
   key_ = read_string();
   if (!take(':')) unexpected("a colon");
-  peek();  // offset() is that of the value
+  peek();  // now offset() is where the value begins
   return !failed_;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected texts are those of Python's json.dumps(..., ensure_ascii=False), which also reads them.
+// Expected texts are made by Python's json.dumps(..., ensure_ascii=False); Python also reads them.
 #include "headrace/base/json_writer.h"
 
 #include <gtest/gtest.h>

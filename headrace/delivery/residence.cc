@@ -177,8 +177,8 @@ std::string Residence::after() const {
   return names.empty() ? "decoding" : names;
 }
 
-// Names and order are those of the source, so that the rest of the pipeline refers to the same
-// fields.
+// Fields have the same names and order as in the source, so that the rest of the pipeline refers to
+// the same fields.
 Schema Residence::schema_behind() const {
   Schema out;
   for (const Field& field : asked_.source->schema()) {

@@ -4,8 +4,8 @@
 // (resident_set.h), if these can do the rest of the pipeline; otherwise by the engine, which runs
 // the rest of the pipeline on them in each epoch.
 //
-// Order, draws, policies and resume states are those of streaming: batches are equal bit for bit.
-// Used by one thread, except for const members.
+// Order, draws, policies and resume states are the same as when streaming, and batches are equal
+// bit for bit. Used by one thread, except for const members.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that are lent, made by another engine, and returned in any order, late, twice or never, by a
-// thread next to the consumer: batches, errors and counts equal those of an engine alone.
+// thread next to the consumer: batches, errors and counts are the same as with an engine alone.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that other processes make: each process gets row numbers and memory to fill, and has its own
-// worker. The rows equal those that the engine makes alone.
+// worker. The rows are the same as if the engine makes them alone.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -82,9 +82,9 @@ inline float scale_of(int to, int from) {
   return static_cast<float>(static_cast<double>(to) / static_cast<double>(from));
 }
 
-// Maps points through a warp. `Real`: the type in which their dtype computes. The order of
-// operations is that of torch's matrix product for 16 points or more: for fewer it sums in other
-// orders, whose results differ in the last bits.
+// Maps points through a warp. `Real`: the type in which their dtype computes. Operations are in the
+// order of torch's matrix product for 16 points or more: for fewer, torch sums in other orders,
+// whose results differ in the last bits.
 template <class Real>
 class PointMap {
  public:

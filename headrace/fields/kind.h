@@ -49,7 +49,7 @@ struct KindRecord {
   // those of the record.
   Result<void> (*begin)(const Beginning& from, FieldValue& value);
 
-  // Applies a geometry to a value. Errors are those of the record. Null: the kind does not support
+  // Applies a geometry to a value. Errors are errors of the record. Null: the kind does not support
   // it.
   Result<void> (*follow)(const Following& way, FieldValue& value) = nullptr;
   // At plan time: what the user must declare or change so that this field can follow a geometry; ""

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of a collage, and a warp of it, equal those of the whole rendered canvas.
+// Part of a collage, and a warp of it, are the same as when made from the whole rendered canvas.
 #include "headrace/image/collage.h"
 
 #include <gtest/gtest.h>

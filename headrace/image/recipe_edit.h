@@ -14,7 +14,7 @@
 namespace headrace {
 
 struct RecipeEdit {
-  PictureEdit edit;               // its `tables` member is not set: the tables are those of `map`
+  PictureEdit edit;               // its `tables` member is not set: `map` has the tables
   Size size;                      // of the result
   const PixelMap* map = nullptr;  // with uint8 input
   ChannelValues fill{};  // values before the map, for pixels of the result outside the picture

@@ -41,7 +41,7 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
      "Batches of ragged values with memory allocated before the values were known.",
      value_of<&S::predicted>},
 
-    // Times; stages are those of all threads together, estimated by sampling.
+    // Times; stages are totals of all threads, estimated by sampling.
     {"wall_seconds", "seconds", "Time of iteration.", value_of<&S::wall_seconds>, Tells::kSoFar,
      Adds::kMost},
     {"wait_seconds", "seconds", "Time the loop waited for batches.", value_of<&S::wait_seconds>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches whose pictures a device decodes equal those of the host: for any choice of pictures, any
-// delay, any size of parts, any damage, and any failure.
+// Batches whose pictures a device decodes are the same as from the host: for any choice of
+// pictures, any delay, any size of parts, any damage, and any failure.
 #include <gtest/gtest.h>
 
 #include <cstring>

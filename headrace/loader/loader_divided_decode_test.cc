@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that are divided over devices, each of which decodes its part, equal those of the host:
-// for any delay of one of them, damage in any part, and any failure.
+// Batches that are divided over devices, each of which decodes its part, are the same as from the
+// host: for any delay of one of them, damage in any part, and any failure.
 #include <gtest/gtest.h>
 
 #include <atomic>

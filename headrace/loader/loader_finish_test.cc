@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that a device finishes equal those of the host, for any delay and any size of parts; if
-// the device fails, the process continues with the CPU.
+// Batches that a device finishes are the same as from the host, for any delay and any size of
+// parts; if the device fails, the process continues with the CPU.
 #include <gtest/gtest.h>
 
 #include <cstring>

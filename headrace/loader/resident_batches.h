@@ -15,7 +15,7 @@ namespace headrace {
 
 class ResidentBatches final : public BatchMaker {
  public:
-  // options: of a streaming engine; their memory limit is that of the loader, including resident
+  // options: of a streaming engine; their memory limit is for the whole loader, including resident
   // records.
   // bad_records: as for StreamingBatches.
   ResidentBatches(std::unique_ptr<Residence> residence, EngineOptions options,

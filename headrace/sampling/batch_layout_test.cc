@@ -73,7 +73,7 @@ TEST(BatchLayout, UnevenSlicesChainAndTheirWeightsAreOneOnAverage) {
   EXPECT_THROW(BatchLayout(100, 12, 0, 5, LastBatch::kDrop, 2, Uneven::kYes), Exception);
 }
 
-// Every rank has the same number of rows; the valid ones are those of uneven slices.
+// Every rank has the same number of rows; the valid ones are the same as in uneven slices.
 TEST(BatchLayout, PaddedSlicesAreEquallyLongAndTheirValidRowsAreTheBatch) {
   for (const int64_t positions : {60, 57, 51}) {
     for (const int world : {1, 3, 4, 7, 10}) {

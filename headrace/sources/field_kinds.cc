@@ -77,7 +77,7 @@ bool names_mask(std::string_view name) {
   });
 }
 
-// Whether the last two dimensions equal those of one of the record's images.
+// Whether the last two dimensions equal the size of one of the record's images.
 bool covers_a_picture(const Shape& shape, const Schema& record) {
   if (shape.size() < 2) return false;
   return std::ranges::any_of(record, [&](const Field& other) {

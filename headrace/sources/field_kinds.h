@@ -34,7 +34,7 @@ FieldKind evident_kind(const Field& field, const Schema& record);
 // HR0182 for an image that is named like a mask, if its kind is not declared.
 SourcePtr with_evident_kinds(SourcePtr source, const Kinds& said, bool asks = true);
 
-// Throws HR0182 if the field's kind is image, but its name is that of a mask.
+// Throws HR0182 if the field's kind is image, but its name is a mask's.
 void ask_about_mask(const Field& field);
 
 }  // namespace headrace

@@ -32,7 +32,7 @@ bool lies_outside(const std::string& path, const std::string& root);
 int64_t files_outside(const Source& source);
 
 // read_file_field() for media (fields/media.h). A file outside of `root`, by its name or by a link,
-// whose first bytes are not those of a media file is an error of the record, HR0278.
+// whose first bytes do not look like a media file is an error of the record, HR0278.
 void read_named_picture(const std::string& path, const std::string& root, int64_t record,
                         size_t field, size_t buffer, RecordData& out, bool shared = false);
 

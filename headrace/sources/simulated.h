@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A synthetic source, for tests and for planning with datasets too large for a local disk: records
-// are computed from their number, and shards and blocks are those of a dataset of that size.
+// are computed from their number, and shards and blocks are as for a dataset of that size.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ class View : public Source {
       const size_t count = std::min(out.size() - done, mapped.size());
       for (size_t i = 0; i < count; ++i) mapped[i] = viewed(indices[done + i]);
       base_->read({mapped.data(), count}, wanted, out.subspan(done, count));
-      // From here on, record numbers are those of this view.
+      // From here on, record numbers refer to this view.
       for (size_t i = done; i < done + count; ++i) {
         out[i].index = indices[i];
         if (!out[i].result) out[i].result.error().where.record = indices[i];

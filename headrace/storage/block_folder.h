@@ -7,7 +7,7 @@
 // holds the total size of all blocks, and every block is added under its lock, so that the limit
 // holds for any number of processes.
 //
-// Only blocks are deleted: regular files of this user whose name is that of a block. Links are not
+// Only blocks are deleted: regular files of this user that are named like a block. Links are not
 // followed. All members may be called from any thread.
 #pragma once
 

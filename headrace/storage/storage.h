@@ -6,7 +6,7 @@
 // registers its StorageRecord. Formats do not refer to storages: they use file.h, file_set.h and
 // folder_entries.h with paths.
 //
-// Errors are those of storage_error(): HR0201 not found, HR0202 permission denied, HR0203 not a
+// Errors are made by storage_error(): HR0201 not found, HR0202 permission denied, HR0203 not a
 // regular file, HR0204 could not be read, after temporary errors were retried. Reading may also
 // fail with HR0205 (the file ended early), HR0206 (too large) or HR0208 (replaced or changed). All
 // const members may be called from any thread.

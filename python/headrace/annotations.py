@@ -55,7 +55,7 @@ def coco_from_yolo(
         names: class names by number, as ``names`` in the dataset's ``data.yaml``. Default: "0",
             "1", ...
 
-    Outlines are kept (``hr.coco(..., masks=True)``), with the box around them. Sizes are those of
+    Outlines are kept (``hr.coco(..., masks=True)``), with the box around them. Sizes refer to
     upright images, as Ultralytics has them: if some images are rotated by an Exif tag, read with
     ``exif_orientation=True``. Needs Pillow. Raises DataError (HR1403) for invalid annotations.
     """

@@ -78,7 +78,7 @@ def imread(
     exif_orientation: bool | None = None,
     strict: bool = False,
 ) -> np.ndarray[Any, Any]:
-    """Reads and decodes an image file; the arguments are those of :func:`headrace.decode`.
+    """Reads and decodes an image file; arguments as for :func:`headrace.decode`.
 
     Unlike ``cv2.imread``, it returns RGB instead of BGR, and raises an exception instead of
     returning None.

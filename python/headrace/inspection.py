@@ -122,8 +122,9 @@ def has_scope(step: Any, scopes: Collection[str]) -> bool:
 
 
 def trace(loader: ViewedLoader, position: int) -> Trace:
-    """See Loader.trace. The random draws are those of the run: they depend on the position, not on
-    the batch."""
+    """See Loader.trace. The random draws are the same as in the run: they depend on the position,
+    not on the batch.
+    """
     epoch = loader.epoch
     steps = loader.assembly.pipeline.all_steps()
     while steps and has_scope(steps[-1], ("batch",)):  # a single record cannot be mixed

@@ -262,7 +262,7 @@ def video_train(
     """A random clip, cropped, flipped and normalized as a whole: (C, T, H, W), as 3D networks
     expect.
 
-    Mean and deviation are those of torchvision's video models.
+    Mean and deviation are as for torchvision's video models.
     """
     return [
         T.RandomVideoClips(num_frames, stride=stride, layout="CTHW"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms: one class for each operator of the engine. Names, arguments and defaults are those of
-torchvision v2. Enumerations may be strings, dtypes may be strings, NumPy's or torch's. Every
+"""Transforms: one class for each operator of the engine. Names, arguments and defaults are the same
+as in torchvision v2. Enumerations may be strings, dtypes may be strings, NumPy's or torch's. Every
 transform takes ``fields=``, which restricts it to those fields; otherwise it applies to all fields
 that it supports. Any callable may be in the list as well. The classes are made from the engine's
 registry.

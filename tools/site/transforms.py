@@ -82,7 +82,7 @@ def pages(operators: Mapping[str, Record], guides: Mapping[str, str]) -> dict[st
 
 
 # Transforms that cannot be drawn, by the guide that their record links to.
-# No title equals that of a guide.
+# No title is also the title of a guide.
 SECTIONS = {
     "vision-language": "Native resolution",
     "audio": "Audio transforms",

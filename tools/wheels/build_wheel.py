@@ -27,7 +27,7 @@ DEFINED = {
 
 
 def state_licenses(wheel: Path) -> None:
-    """Those of everything inside: pyproject.toml has that of the sources alone."""
+    """Lists the licenses of everything inside: pyproject.toml has only that of the sources."""
     files = unpack(wheel)
     (name,) = (name for name in files if name.endswith(".dist-info/METADATA"))
     old, new = (

@@ -13,8 +13,8 @@ namespace headrace {
 // ms of RFC 7845, 4.6, leave noise at a tenth of full scale.)
 inline constexpr int64_t kOpusPreroll = 48000 / 2;
 // SILK's rounding errors feed back, so the effect of where decoding started never fades: samples
-// equal those of a full decode only if it started at the beginning, or at a CELT-only frame, after
-// which SILK is reset. If both are more than kFarthestSilk frames before the window, decoding
+// are the same as after a full decode only if it started at the beginning, or at a CELT-only frame,
+// after which SILK is reset. If both are more than kFarthestSilk frames before the window, decoding
 // starts kSilkPreroll frames before it, and samples are within 1e-2 of a full decode's.
 inline constexpr int64_t kFarthestSilk = int64_t{60} * 48000;
 inline constexpr int64_t kSilkPreroll = int64_t{2} * 48000;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts rows from the format of the file to that of the decode job. Colors are converted like
-// Pillow 13's convert("RGB") and convert("L"), for all codecs except JPEG, which has its own
-// conversions:
+// Converts rows from the file's format to the decode job's. Colors are converted like Pillow 13's
+// convert("RGB") and convert("L"), for all codecs except JPEG, which has its own conversions:
 // - alpha is dropped; the colors under it are unchanged. kRGBA keeps it.
 // - palettes are looked up; an index past the palette's end is black, and opaque.
 // - color to gray: (19595 R + 38470 G + 7471 B + 32768) / 65536, rounded down.

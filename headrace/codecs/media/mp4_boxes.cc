@@ -47,7 +47,7 @@ Result<Mp4TopLevel> read_mp4_top_level(const ByteRanges& file) {
     if (box.type == box_named("moof")) out.fragments.push_back(box);
     box.at = box.content + box.bytes;
   }
-  // Bytes after the last box are ignored as junk unless their type is that of a known box.
+  // Bytes after the last box are ignored as junk unless they have the type of a known box.
   const bool known = box.type == box_named("moov") || box.type == box_named("moof") ||
                      box.type == box_named("mdat");
   if (truncated && known) {

@@ -159,7 +159,7 @@ class Times {
 
 constexpr int64_t kMostTicks = int64_t{1} << 60;
 
-// Ticks of the movie converted to those of the media, rounded to the nearest.
+// Converts ticks of the movie to ticks of the media, rounded to the nearest.
 int64_t media_ticks(uint64_t ticks, uint32_t movie_rate, uint32_t media_rate) {
   __extension__ using Wide = unsigned __int128;
   const Wide rounded = (Wide{ticks} * media_rate + movie_rate / 2) / movie_rate;

@@ -26,7 +26,7 @@ class FedPackets {
   // To be called when the decoder cannot continue; the track is kept.
   void end() { packets_.clear(); }
 
-  // Whether the track's tables are those of begin().
+  // Whether the track has the tables that were passed to begin().
   bool is_of(const VideoTrack& track) const;
   // How many of the plan's feeds the decoder has already received: it continues with the next one.
   // 0 if it has to restart. REQUIRES: the plan's packets are inside the file.

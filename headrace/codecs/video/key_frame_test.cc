@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-// The key frames of streams made by FFmpeg are those that FFmpeg reports.
+// In streams made by FFmpeg, the key frames are the same as FFmpeg reports.
 TEST(AKeyFrame, IsRecognizedByItsFirstBytes) {
   for (const char* const name : {"mpeg4", "vp8", "vp9", "vp9_440"}) {
     const video_test::Stream stream = video_test::read_stream(name);

@@ -39,7 +39,8 @@ const ErrorCode kNoThread{
 std::atomic<bool> engine_started{false};
 std::atomic<bool> forked{false};
 
-// Resets denormals, rounding and exception masks to those of a new process, whatever Python set.
+// Resets denormals, rounding and exception masks to the defaults of a new process, whatever Python
+// set.
 void set_float_environment() {
 #if defined(__x86_64__)
   _mm_setcsr(0x1F80);

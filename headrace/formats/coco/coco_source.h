@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// The fields in addition to those that all annotations have.
+// The fields to make in addition to those of every annotation, and the form of the values.
 struct CocoWanted {
   bool masks = false, captions = false;
   int64_t keypoints = 0;  // points per row

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder of images, audio or videos: one folder per class, or all in one. Records and their order
-// are those of torchvision's ImageFolder: class by class, in each the folders sorted by path, in
-// each the names.
+// are the same as in torchvision's ImageFolder: class by class, in each the folders sorted by path,
+// in each the names.
 #include <algorithm>
 #include <cstdlib>
 #include <map>

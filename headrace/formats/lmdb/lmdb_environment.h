@@ -35,7 +35,7 @@ struct LmdbEnvironment {
 // pages is damaged; with `recover`, only if both are.
 Result<LmdbEnvironment> read_lmdb_environment(const File& file, bool recover = false);
 
-// Whether the first 32 bytes of a file may be those of an environment, written on any kind of
+// Whether the first 32 bytes of a file may belong to an environment, written on any kind of
 // machine.
 bool begins_like_lmdb(std::span<const uint8_t> first_bytes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected headers are those of numpy.lib.format.
+// Expected headers are from numpy.lib.format.
 #include "headrace/formats/pack/pack_manifest.h"
 
 #include <gtest/gtest.h>

@@ -47,7 +47,7 @@ inline void correct_pages(std::span<uint8_t> bytes) {
   }
 }
 
-// Offsets are those of docs/spec/pack-format.md.
+// Offsets are from docs/spec/pack-format.md.
 inline void correct_checksums(std::vector<uint8_t>& bytes) {
   const auto metadata = part_of(bytes, kPackHeaderFixed, number_at<uint32_t>(bytes, 72));
   put_checksum(bytes, 80, crc32c(metadata));

@@ -38,7 +38,7 @@ std::string jpeg() {
   return {bytes.begin(), bytes.end()};
 }
 
-// Gray pixels, all black. The data is that of 1 x 1, regardless of the header.
+// Gray pixels, all black. The data is for 1 x 1, regardless of the header.
 std::string png(uint32_t width, uint32_t height) {
   const auto big = [](uint32_t value) {
     std::string out;

@@ -34,8 +34,8 @@ UnpackedFiles unpacked_files(std::vector<std::string> paths, IsPlain is_plain,
                              const Progress& progress,
                              const CacheDirectory& cache = CacheDirectory::of_user());
 
-// The compression of a file, judging by its first bytes; kNone if they are those of the plain
-// container.
+// The compression of a file, judging by its first bytes; kNone if they are the beginning of the
+// plain container.
 Packing packing_of_file(const std::string& path, IsPlain is_plain);
 
 // Whether the file is the container, plain or compressed, judging by its first decompressed bytes.

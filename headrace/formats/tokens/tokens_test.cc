@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected tokens are written by hand; the layouts are those that nanoGPT, llm.c and Megatron-LM
-// publish.
+// Expected tokens are written by hand; the layouts are what nanoGPT, llm.c and Megatron-LM publish.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -10,7 +10,8 @@
 
 namespace headrace {
 
-// Per-pixel operations. The arithmetic is that of the CPU operators (kernels/color/pixel_math.h).
+// Per-pixel operations. They use the same arithmetic as the CPU operators
+// (kernels/color/pixel_math.h).
 enum class PixelCode : uint8_t {
   kNone,              // not supported by any kernel
   kTable,             // per channel; copied with the program

@@ -13,7 +13,7 @@ namespace {
 
 // Note [Sectors of the hue]: the hue's sextant determines for each channel whether it is the value
 // v, p = v (1 - s), q = v (1 - part) or t = v (1 - s + part). So each is v ((1 - s w) + part c)
-// with w and c of -1, 0 and 1 from a table, and no roundings are added to those of the original
+// with w and c of -1, 0 and 1 from a table, and there are no roundings beyond those of the original
 // formulas. A seventh entry is for a hue that was rounded up to 1; the eighth is not used.
 struct HueSectors {
   float of_saturation[8], of_part[8];

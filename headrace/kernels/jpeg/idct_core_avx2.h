@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inverse DCT of two blocks at once, one in each 128-bit lane. Inlined into the functions of
-// AVX2 files; not called from anywhere else. Reference: idct_block(). The algorithm is that of
+// AVX2 files; not called from anywhere else. Reference: idct_block(). Same algorithm as
 // idct_core_avx512.h.
 //
 //   IdctTwos twos(table.step.data(), stride);

@@ -22,7 +22,7 @@ namespace headrace {
 constexpr std::array<int, 8> kIdctOrder = {0, 4, 2, 6, 7, 1, 3, 5};
 
 // The constants of the transform, in units of 2^-13: sin and cos of multiples of pi / 16, and sums
-// of them. The names are those of jidctint.c.
+// of them. Names as in jidctint.c.
 constexpr int kF0298 = 2446, kF0390 = 3196, kF0541 = 4433, kF0765 = 6270, kF0899 = 7373,
               kF1175 = 9633, kF1501 = 12299, kF1847 = 15137, kF1961 = 16069, kF2053 = 16819,
               kF2562 = 20995, kF3072 = 25172;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AVX2 and FMA: 8 numbers of 32 bits at a time, or 32 bytes as halves of 16 words ("low" and
-// "high": of each group of 16 bytes). Names are those of the Highway library where it has one.
+// "high": of each group of 16 bytes). Names are taken from the Highway library where it has one.
 // each_level.h chooses the level. Internal to kernels/.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NEON: 4 numbers of 32 bits at a time, or 16 bytes as halves of 8 words. Names are those of the
+// NEON: 4 numbers of 32 bits at a time, or 16 bytes as halves of 8 words. Names are taken from the
 // Highway library where it has one. each_level.h chooses the level. Internal to kernels/.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scalar level: one number at a time. Integers wrap around as at the other SIMD levels. Names
-// are those of the Highway library where it has one. each_level.h chooses the level. Internal to
+// are taken from the Highway library where it has one. each_level.h chooses the level. Internal to
 // kernels/.
 #pragma once
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts array elements from their byte order in a file to that of this machine.
-// Thread-safe.
+// Converts array elements from their byte order in a file to this machine's. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -204,7 +204,7 @@ struct Blobs {
   const uint8_t* data = reinterpret_cast<const uint8_t*>("__onethree");
   int32_t narrow[4] = {2, 5, 5, 5};
   int64_t wide[2] = {5, 10};
-  uint8_t valid = 0b1010;  // bit 1 is that of the first record
+  uint8_t valid = 0b1010;  // bit 1 is for the first record
   BlobColumn column() const {
     return {.parts = {{data, 10, narrow, false, 3, &valid, 1}, {data, 10, wide, true, 1}}};
   }

@@ -30,8 +30,8 @@ struct SampleOptions {
   ImageRule rule = {};
 };
 
-// Fields that samples have in addition to those of the documents, in this order. Packing finds them
-// by number (DocumentFields), since documents may have fields with the same names.
+// Fields that samples have in addition to their documents' fields, in this order. Packing finds
+// them by number (DocumentFields), since documents may have fields with the same names.
 inline constexpr const char* kSampleLabels = "labels";
 inline constexpr const char* kSampleImages = "images";              // uint8, concatenated
 inline constexpr const char* kSamplePositions = "image_positions";  // int64, of first tokens

@@ -23,7 +23,7 @@
 //   u64        content_hash() of the 56 bytes before
 //   slots x    u64 content_hash() of the picture's file;  u64 place: offset << 24 | length,
 //              0: there is none
-//   entries    u32 checksum, then `length` bytes; the offset is that of the checksum
+//   entries    u32 checksum, then `length` bytes; the offset is the checksum's
 //
 // A checksum also covers slot and hash, so that a half-written slot, or an entry overwritten by
 // another process, is not mistaken for an index of this picture.

@@ -12,7 +12,7 @@ namespace headrace {
 namespace {
 
 // {"type": "file", "path": "data/a.tar", "size": 7, "oid": "...", "lfs": {"oid": "...", ...}, ...}.
-// The version of a large file is that of its content, "lfs", not that of the pointer in the
+// The version of a large file is taken from its content, "lfs", not from the pointer in the
 // repository.
 std::optional<ListedKey> entry_from(JsonReader& json) {
   ListedKey out;

@@ -80,8 +80,8 @@ def prefetch(
     Torch tensors are delivered as torch tensors; NumPy arrays as torch tensors if torch is
     imported, otherwise as ``headrace.Array``, which exports DLPack. Exceptions of the source are
     raised at the batch that caused them. The result can be iterated repeatedly; ``len``,
-    ``stats()`` and ``close()`` work; other attributes are those of the source. A Headrace loader is
-    delivered as by ``.torch(device)``.
+    ``stats()`` and ``close()`` work; other attributes are forwarded to the source. A Headrace
+    loader is delivered as by ``.torch(device)``.
     """
     from headrace.loader import Loader
     from headrace.loader.views import Delivered

@@ -19,7 +19,7 @@ from headrace.loader.views import Delivered
 
 
 class TorchBatches(Delivered):
-    """A loader whose batches are torch's tensors. Everything else is that of the loader."""
+    """A loader whose batches are torch's tensors. Everything else is forwarded to the loader."""
 
     # A DataLoader's options, with the values of one without worker processes. Nothing here reads
     # them; scripts and trainers may read and set them.

@@ -24,7 +24,7 @@ Words = Sequence[int]  # random words: steps.Words
 
 
 class Taken(NamedTuple):
-    """A field as passed to a transform; ``shape`` is that of a record, -1 where records differ."""
+    """A field as passed to a transform; ``shape``: of one record, -1 where records differ."""
 
     name: str
     kind: str

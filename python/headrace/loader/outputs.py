@@ -82,10 +82,11 @@ class Outputs:
         """Batches for Keras 3: what ``fit``, ``evaluate`` and ``predict`` take as their data.
 
         A batch is (inputs,), (inputs, targets) or (inputs, targets, sample weights), in the order
-        of the fields. Tensors are those of Keras' backend: torch's, TensorFlow's, NumPy's for JAX.
-        Images are (B, H, W, C) unless Keras' image_data_format says "channels_first";
-        memory_format="channels_last" of the loader makes that the order in memory, too. Each pass
-        is one epoch; after ``load_state_dict`` the first pass is the rest of an epoch.
+        of the fields. Tensors are of Keras' backend: torch tensors, TensorFlow tensors, NumPy
+        arrays for JAX. Images are (B, H, W, C) unless Keras' image_data_format says
+        "channels_first"; memory_format="channels_last" of the loader makes that the order in
+        memory, too. Each pass is one epoch; after ``load_state_dict`` the first pass is the rest of
+        an epoch.
         """
         from headrace.frameworks.keras import make_adapter  # late
 

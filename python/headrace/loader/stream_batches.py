@@ -2,7 +2,7 @@
 """A loader's batches of a stream, whose end is only known when it is reached.
 
 The engine's loader is made for an epoch of ``ENDLESS`` records: records, transforms, random draws,
-batches and delivery are those of any source. When the records have ended and the next batch cannot
+batches and delivery work as for any source. When the records have ended and the next batch cannot
 be full, it is replaced by an engine loader made for the actual number of records, which makes the
 last batch as for a list of them. So only the number of batches is determined late, and batches are
 the same as from a list.

@@ -20,7 +20,7 @@ _View = TypeVar("_View", bound="Delivered")
 
 
 class Field(NamedTuple):
-    """A delivered field; ``shape`` is that of one record, in memory order."""
+    """A delivered field; ``shape``: of one record, in memory order."""
 
     kind: str
     dtype: str
@@ -48,7 +48,7 @@ def delivered_fields(loader: ViewedLoader) -> dict[str, Field]:
 
 
 class Delivered:
-    """A loader whose batches are a framework's arrays. Everything else is that of the loader.
+    """A loader whose batches are a framework's arrays. Everything else is forwarded to the loader.
 
     It can be iterated repeatedly, one epoch each time. It is not a DataLoader: the loader already
     divides each global batch over the ranks, so nothing may divide it a second time; Lightning and

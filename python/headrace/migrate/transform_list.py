@@ -32,7 +32,7 @@ from headrace.migrate.translations.registry import (
 
 
 def translate(transform: Any, form: Form) -> list[Translated]:
-    """The steps of a dataset's ``transform``; updates ``form`` to that of the result. Transforms
+    """The steps of a dataset's ``transform``; updates ``form`` to describe the result. Transforms
     without an operator become Python transforms; NoOperator if transforms take whole records.
     """
     out: list[Translated] = []

@@ -26,9 +26,9 @@ def datasource(
 ) -> Any:
     """For ``ray.data.read_datasource``: the batches of ``Loader(src, transforms, ...)``, in order.
 
-    Rows are those of a single loader for any number of tasks, including random transforms and
-    shuffle=. batch_size: records that are made at once. block: bytes of rows per read task. epoch:
-    the epoch whose order and draws to use. keywords: keywords of Loader.
+    Rows are the same as from a single loader for any number of tasks, including random transforms
+    and shuffle=. batch_size: records that are made at once. block: bytes of rows per read task.
+    epoch: the epoch whose order and draws to use. keywords: keywords of Loader.
 
     Each task opens the source again, so store its index where all machines can read it.
     """

@@ -116,8 +116,8 @@ class DataModule(RFDETRDataModule):  # type: ignore[misc]
 
 
 class Batches:
-    """A view whose batches are RF-DETR's: ``(NestedTensor, targets)``. Everything else is that of
-    the view.
+    """A view whose batches are RF-DETR's: ``(NestedTensor, targets)``. Everything else is forwarded
+    to the view.
     """
 
     def __init__(self, view: Delivered, rows: int | None, pack: bool, crops: bool) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics of a watched loop for monitoring systems: one table for all of them.
 
-Names are those of Prometheus, without the prefix: base units, and _total for counters.
+Names follow Prometheus, without the prefix: base units, and _total for counters.
 """
 
 from __future__ import annotations

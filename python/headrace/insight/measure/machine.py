@@ -169,7 +169,7 @@ def _up_the_tree(
         if mount.kind != kind or (controller and controller not in mount.options.split(",")):
             continue
         top = root / mount.place.lstrip("/")
-        # In a container, the group's name is that of the host, but the mount starts at a subfolder.
+        # In a container, the group has its name on the host, but the mount starts at a subfolder.
         below = group[len(mount.root) :] if group.startswith(mount.root) else ""
         folder = top / below.lstrip("/")
         while True:

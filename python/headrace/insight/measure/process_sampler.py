@@ -225,8 +225,8 @@ def at(readings: Sequence[Reading], moment: float) -> Reading:
 
 def growth(counts: Sequence[float], sizes: Sequence[float]) -> float | None:
     """The growth of memory per unit, for example in bytes per step. From the median of the second
-    quarter of the samples to that of the last: buffers filled at the start do not count, and a
-    single peak has no influence. None for fewer than 8 samples.
+    quarter of the samples to the median of the last: buffers filled at the start do not count, and
+    a single peak has no influence. None for fewer than 8 samples.
     """
     if len(sizes) < 8:
         return None

@@ -67,7 +67,7 @@ def _chosen(
     for schema, path in zip(schemas, files, strict=True):
         if not schema.equals(schemas[0]):
             raise TABLE.error(
-                f"the columns of {path} are not those of {files[0]}",
+                f"the columns of {path} differ from those of {files[0]}",
                 hint="files that are opened together must have the same columns",
             )
     return with_agreed_classes(chosen_columns(schemas[0], arguments.get("fields")), schemas, files)

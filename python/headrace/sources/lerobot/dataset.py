@@ -209,7 +209,7 @@ class _Columns:
         return rows if chosen.all() else rows.filter(chosen)
 
     def _check_rows(self) -> None:
-        """Checks that the rows are those of meta/episodes, in the same order."""
+        """Checks that the rows are as meta/episodes says, in the same order."""
         lengths, begins = self._episodes.lengths, self._episodes.begins
         first = np.repeat(self._ends - lengths, lengths)
         inside = np.arange(int(self._ends[-1]) if lengths.size else 0) - first

@@ -29,7 +29,7 @@ def _arguments(source: Source) -> dict[str, Any]:
 
 
 class LmdbWriter:
-    """Keys are the records' numbers in digits, so that their order is that of the source.
+    """Keys are the records' numbers in digits, so that they are in the order of the source.
 
     Each journal() is a transaction, and the file itself stores how many records are in complete
     ones: adding a record twice would leave unused pages. The environment is reopened for

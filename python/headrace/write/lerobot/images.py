@@ -16,8 +16,9 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def image_bytes(source: Source, record: int, field: Any, pixels: np.ndarray[Any, Any]) -> bytes:
-    """An encoded image of these pixels, (3, H, W) uint8, which are those of the field in the
-    record. Pillow, with which LeRobot reads it, opens it as RGB."""
+    """An encoded image of these pixels, (3, H, W) uint8, which were read from the field in the
+    record. Pillow, with which LeRobot reads it, opens it as RGB.
+    """
     if field.encoded and str(field.kind) == "image":
         stored = source.engine.read(record, field.name)[field.name]
         if isinstance(stored, bytes) and opens_as_rgb(stored):

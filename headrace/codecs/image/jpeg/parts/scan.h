@@ -25,7 +25,7 @@ struct JpegScan {
   bool progressive = false;
 };
 
-// Choices that the standard leaves to the writer of a scan. The defaults are those of libjpeg.
+// Choices that the standard leaves to the writer of a scan. Defaults as in libjpeg.
 struct ScanChoices {
   enum Padding : uint8_t { kOnes, kZeros, kListed };
   Padding padding = kOnes;           // padding of the last byte before a restart marker or the

@@ -27,7 +27,7 @@ class JpegSegments {
   // Called at the end marker: whether the scans have transmitted everything.
   Reason complete() const;
 
-  // Laid out; a component's quantization is that of its first scan, as in libjpeg.
+  // Laid out; a component has the quantization of its first scan, as in libjpeg.
   bool has_frame() const { return frame_.count > 0; }
   const JpegFrame& frame() const { return frame_; }
   // Sampling factors as in the file; those of a single component have no effect.
