@@ -46,7 +46,8 @@ void bind_memory_volume(nb::module_& module) {
           [](MemoryVolume& self, double latency_ms, double bytes_per_second) {
             self.behave(behavior_of(latency_ms, bytes_per_second, 0, 0, 0));
           },
-          nb::arg("latency_ms"), nb::arg("bytes_per_second") = 0.0, "From now on.")
+          nb::arg("latency_ms"), nb::arg("bytes_per_second") = 0.0,
+          "Sets the latency and the rate of all later reads.")
       .def("copy_from", &MemoryVolume::copy_from, nb::arg("folder"), nb::call_guard<ReleasedGil>(),
            "Copies all files below a folder.")
       .def(

@@ -110,9 +110,11 @@ void bind_remote(nb::module_& module) {
       .def_rw("region", &RemoteOptions::region)
       .def_rw("addressing", &RemoteOptions::addressing)
       .def_rw("anonymous", &RemoteOptions::anonymous);
-  module.def("remote_options", [] { return RemoteOptions(*remote_options()); }, "A copy of them.");
+  module.def(
+      "remote_options", [] { return RemoteOptions(*remote_options()); },
+      "A copy of the current options.");
   module.def("set_remote_options", &set_remote_options, nb::arg("options"),
-             "Those of requests from now on.");
+             "Sets the options of all later requests.");
   module.def("bytes_below", &bytes_below, nb::arg("path"), nb::call_guard<ReleasedGil>(),
              "Bytes of a file, or of all files below a folder, in any storage.");
   module.def(

@@ -29,7 +29,7 @@ void* remap(void* memory, size_t bytes, size_t new_bytes) {
 
 std::atomic<size_t> mapped{0};
 
-// From this size on, huge pages are requested: a batch or a large read is written from start to
+// Huge pages are requested for this size or more: a batch or a large read is written from start to
 // end, and small pages would cost a TLB miss every few rows, and a page fault per page at first.
 constexpr size_t kHugeBytes = size_t{4} << 20;
 

@@ -62,9 +62,9 @@ struct PartnerRead {
 
 // One row's record, from reading to writing.
 struct InFlight {
-  // kIdle: to be read. kBegun: its header is read, and it needs memory. kGoing: it has memory, and
-  // can take its next step once the pixels that it requested are there. kAtPython: it waits at a
-  // Python step. kAtEnd: it may be written. kBad: its substitute is to be started. kSettled:
+  // kIdle: not read yet. kBegun: its header is read, and it needs memory. kGoing: it has memory,
+  // and can take its next step once the pixels that it requested are there. kAtPython: it waits at
+  // a Python step. kAtEnd: it may be written. kBad: its substitute must be started. kSettled:
   // written, dropped or failed.
   enum class State : uint8_t { kIdle, kBegun, kGoing, kAtPython, kAtEnd, kBad, kSettled };
   State state = State::kIdle;

@@ -81,7 +81,7 @@ TEST(PositionTest, AStateOfSomethingElseIsRefused) {
   EXPECT_TRUE(refused([](LoaderState& state) { state.bad_records = -1; }));
 }
 
-// A device refuses the third batch; it and the one made after it come again.
+// A device refuses the third batch; it and the one made after it are delivered again.
 TEST(PositionTest, RemadeBatchesAreCountedOnce) {
   Position position = make_position();
   const auto made = [](int64_t batches, int64_t repaired) {

@@ -73,7 +73,7 @@ TEST(ScannedFile, RereadBytesAreNotRequestedAgain) {
   ASSERT_TRUE(bool(file));
   scan(*file, bytes, 50'000);
   const int64_t before = volume.requests();
-  std::vector<uint8_t> end(10'000);  // as a look for what follows the last header has it
+  std::vector<uint8_t> end(10'000);  // as when looking for what follows the last header
   ASSERT_TRUE(bool(file->read(bytes.size() - end.size(), end)));
   EXPECT_TRUE(std::equal(end.begin(), end.end(), bytes.end() - long(end.size())));
   EXPECT_EQ(volume.requests(), before);

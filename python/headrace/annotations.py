@@ -56,7 +56,7 @@ def coco_from_yolo(
             "1", ...
 
     Outlines are kept (``hr.coco(..., masks=True)``), with the box around them. Sizes refer to
-    upright images, as Ultralytics has them: if some images are rotated by an Exif tag, read with
+    upright images, as in Ultralytics: if some images are rotated by an Exif tag, read with
     ``exif_orientation=True``. Needs Pillow. Raises DataError (HR1403) for invalid annotations.
     """
     pictures = _pictures(images)

@@ -156,7 +156,7 @@ void ReadAhead::leave_out(int64_t sequence, int64_t count) {
   if (later_) submit(-1);
 }
 
-// Skips numbers that are not to be read ahead.
+// Skips numbers that must not be read ahead.
 void ReadAhead::pass_alone() {
   alone_.erase(alone_.begin(), alone_.lower_bound(next_));
   while (alone_.erase(next_) > 0) ++next_;

@@ -168,8 +168,8 @@ class ReadAhead {
   bool have_neighbors_ GUARDED_BY(mutex_) = false;  // the records, in their files
   int64_t awaited_ GUARDED_BY(mutex_) = -1;         // last number that a worker waits for
   std::map<int64_t, Entry> entries_ GUARDED_BY(mutex_);
-  // Not to be read ahead: fetched before there was room, or not at all. From next_ on, unless
-  // reading has passed them.
+  // Numbers that must not be read ahead: fetched before there was room, or not at all. At least
+  // next_; smaller ones are removed by pass_alone().
   std::set<int64_t> alone_ GUARDED_BY(mutex_);
   int wait_for_room_ GUARDED_BY(mutex_) = 0, wait_for_reads_ GUARDED_BY(mutex_) = 0;
   ReadShare share_ GUARDED_BY(mutex_);

@@ -109,8 +109,8 @@ bool ReadAhead::put(int64_t number, RecordData data) {
   return true;
 }
 
-// Claims the records to be read next. False if an allocation fails: the readers pause until a
-// record has been read without them.
+// Claims the records to read next. False if an allocation fails: the readers pause until a record
+// has been read without them.
 bool ReadAhead::begin_reads(std::vector<int64_t>& indices, std::vector<RecordData>& data) {
   const int64_t first = next_;
   indices.clear();

@@ -90,7 +90,7 @@ TEST(ThreadPool, UnusedThreadsEnd) {
   EXPECT_EQ(pool.threads(), 3u) << "the other client's";
   pool.remove(small);
   EXPECT_EQ(pool.threads(), 0u);
-  pool.add(small);  // and they come again
+  pool.add(small);  // and they start again
   small.pieces = 5;
   pool.wake(1);
   await([&] { return small.pieces == 0; });

@@ -15,8 +15,8 @@ struct MelFilters {
   bool linear = false;        // spaced evenly in Hz: torchaudio.functional.linear_fbanks
 };
 
-// torchaudio.functional.melscale_fbanks, in float32 from the mel points on. REQUIRES: lowest <
-// highest, and a whole sample rate.
+// torchaudio.functional.melscale_fbanks, in float32 starting with the mel points. REQUIRES: lowest
+// < highest, and a whole sample rate.
 SparseRows torchaudio_mel_filters(const MelFilters& how);
 // The same computed in float64 and rounded once at the end: librosa.filters.mel and transformers'
 // mel_filter_bank.

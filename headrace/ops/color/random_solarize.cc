@@ -34,7 +34,7 @@ class RandomSolarize final : public RandomPixelOp {
 const OpRecord kRandomSolarize{
     .name = "RandomSolarize",
     .doc =
-        "Inverts the values from a threshold on, with probability p.\n\n"
+        "Inverts the values at or above a threshold, with probability p.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
         "unchanged, and so are masks.",
     .page = {.section = "Color transforms", .step = "T.RandomSolarize(128, p=1.0)"},

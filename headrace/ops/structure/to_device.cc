@@ -10,7 +10,7 @@ const OpRecord kToDevice{
     .name = "ToDevice",
     .doc =
         "Transforms before it run on the CPU, transforms after it on the device that batches "
-        "are copied to: finish=\"device\" from this point on, and the same numbers.\n\n"
+        "are copied to: finish=\"device\" after this point, and the same numbers.\n\n"
         "Images, (C, H, W) uint8 with up to four channels, are copied as bytes at this point. "
         "After it may follow RandomHorizontalFlip, lookup tables (AdjustBrightness, "
         "AdjustGamma, RandomPosterize, RandomSolarize, RandomInvert; RandomEqualize and the "

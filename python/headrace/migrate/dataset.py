@@ -83,8 +83,8 @@ def _refuse_whole_batches(dataset: Any) -> None:
         raise REFUSED.error(
             f"{type(dataset).__name__} has a __getitems__ of its own, which a DataLoader calls "
             "for whole batches",
-            hint="remove it if it returns the same records as __getitem__; draws and work per batch "
-            "go into a collate_fn. hr.prefetch(dataloader, device) keeps it",
+            hint="remove it if it returns the same records as __getitem__; draws and work per "
+            "batch go into a collate_fn. hr.prefetch(dataloader, device) keeps it",
         )
 
 

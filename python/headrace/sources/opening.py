@@ -168,7 +168,7 @@ _FILE_NAME = re.compile(r"[^\s:]+\.[A-Za-z]\w{0,9}")
 
 
 def _are_paths(values: Sequence[Any]) -> bool:
-    """Whether a list contains files to be read as one source, not records."""
+    """Whether a list contains files that are read as one source, not records."""
     if not values or not all(isinstance(value, (str, os.PathLike)) for value in values):
         return False
     first = os.fspath(values[0])

@@ -107,7 +107,7 @@ Buffer buffer_of(std::span<const uint8_t> bytes) {
   return out;
 }
 
-// From the last key frame on.
+// Starts at the last key frame.
 FramePlan plan_of(const VideoTrack& track, uint32_t first, uint32_t end) {
   FramePlan plan;
   uint32_t key = first;

@@ -140,7 +140,7 @@ class _Run:
         return self.attempt.leave(f"in record {number}, with its real file, {what}")
 
     def swap(self, picks: list[int]) -> None:
-        """From now on, each of the files has the contents of another one."""
+        """Gives each of the files the contents of another one."""
         paths = [c["paths"][n] for c in self._columns if "paths" in c for n in picks]
         paths = list(dict.fromkeys(paths))
         self._contents = dict(zip(paths, [*paths[1:], *paths[:1]], strict=True))
