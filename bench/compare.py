@@ -111,8 +111,8 @@ def our_kinds(workload: str) -> list[PeerKind]:
         ours("Headrace, indexed", "indexed", prepares=True),
         ours("Headrace, plain files", "plain"),
     ]
-    if workload == "mosaic":  # partners from the last positions, as its peer has them
-        near = "three of the four pictures are of the last 128 positions, as its peer has them"
+    if workload == "mosaic":  # partners from the last positions, as in its peer
+        near = "three of the four pictures are of the last 128 positions, as in its peer"
         for kind in kinds[:2] + kinds[3:]:
             variant = f"{kind.variant}-near"
             kinds.append(replace(kind, name=f"{kind.name}, near", variant=variant, differs=near))

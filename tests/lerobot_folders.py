@@ -171,7 +171,7 @@ def loader(source: hr.Source, *steps: Any, **how: Any) -> hr.Loader:
 
 
 def check(folder: Folder, batch: Any) -> None:
-    """Each value of the batch is that of its record."""
+    """Each value of the batch belongs to its record."""
     for row, record in enumerate(batch["index"].tolist()):
         for name in (TOP, WRIST, "observation.state", "action"):
             offsets = ACTIONS if name == "action" else OFFSETS

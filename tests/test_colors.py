@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colors equal those of the library that an operator names: for every possible color, every image
-dtype and every level of CPU instructions."""
+"""Colors are the same as in the library that an operator names: for every possible color, every
+image dtype and every level of CPU instructions.
+"""
 
 from __future__ import annotations
 

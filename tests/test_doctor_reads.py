@@ -47,8 +47,9 @@ def test_single_files_take_a_request_each_unless_packed_in_shards(tmp_path: Path
 def test_a_bucket_is_planned_from_its_listing_without_reading_data(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The figures equal those of the same files on a disk, and the suggested order makes the fewest
-    requests."""
+    """The figures are the same as for these files on a disk, and the suggested order makes the
+    fewest requests.
+    """
     pytest.importorskip("typer")
     from headrace.cli.app import application
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Promise: the number of ranks may change at any batch, to any number; counting committed steps,
-each record is delivered once per epoch, and the gradient is that of the global batch."""
+each record is delivered once per epoch, and the gradient is the global batch's."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interlaced videos: frames of two fields have the colors of FFmpeg 8 with each field converted
-separately, and any frame equals that of a sequential decode."""
+separately, and any frame is the same as in a sequential decode."""
 
 from __future__ import annotations
 

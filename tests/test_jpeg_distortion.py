@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JPEG artifacts equal those of Pillow and torchvision; lighting is AlexNet's."""
+"""JPEG artifacts are the same as Pillow's and torchvision's; lighting is AlexNet's."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every order is one global sequence: the same on any number of ranks, wherever a run resumes.
 
-The orders are those of the registry, with each switch and each choice; a new one is among them.
+The orders come from the registry, with each switch and each choice; a new one is included.
 """
 
 from __future__ import annotations

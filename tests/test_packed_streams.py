@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed rows of a stream equal those of the same documents packed as lists of a given length."""
+"""Packed rows of a stream are the same as those of its documents packed as lists of one length."""
 
 from __future__ import annotations
 

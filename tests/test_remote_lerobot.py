@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promise: tables of LeRobot datasets in buckets and on web servers are those of local ones."""
+"""Promise: tables of LeRobot datasets in buckets and on web servers are read like local ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Promise: opening a remote dataset takes few sequential round trips: requests that do not depend
-on an answer are sent together, none is sent twice, and the batches are those of the disk.
+on an answer are sent together, none is sent twice, and the batches are the same as from the disk.
 
 No time is measured: the server holds requests that must be concurrent until all have arrived.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clip's audio is that of its frames' time range: both encode the time."""
+"""A clip's audio covers the time range of its frames: both encode the time."""
 
 from __future__ import annotations
 

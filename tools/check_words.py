@@ -127,6 +127,8 @@ RULES = (
         "say Raises ... if ...",
         ("message",),
     ),
+    Rule(r"\b(?:is|are) (?:that|those) of\b", "say the same as, or name the thing", PROSE),
+    Rule(r"\bas (?!a )(?:\S+ ){1,2}(?:has|have) (?:it|them)\b", "say as in ...", PROSE),
     Rule(r"\S[ ]+Args:", "begin a line: a refilled docstring lost its list", ("message",)),
     Rule(_STIFF_COMMENT, "say the caller, again, next to, requested, continues", ("comment",)),
 )

@@ -35,7 +35,7 @@ struct Counts {
   int64_t pictures = 0, taken = 0, symbols = 0;
   int64_t table_warps = 0, table_levels = 0;
   int64_t clear_rounds = 0;
-  // One segment per lane: a chain is that of a block, which has a group of them.
+  // One segment per lane; a chain belongs to a block, which has a group of segments.
   int64_t stretches = 0, walk_groups = 0, walk_warps = 0, walk_steps = 0, longest_walk = 0;
   std::vector<int64_t> block_chains;
   int64_t dc_warps = 0, dc_rounds = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From quantized blocks to pixel rows, stage by stage and at every SIMD level, compared with
 // libjpeg-turbo's own code for the same stage, which is called inside of its decompressor. The
-// blocks are those of a picture made by the tests' encoder.
+// blocks come from a picture made by the tests' encoder.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

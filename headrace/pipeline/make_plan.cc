@@ -11,7 +11,7 @@ namespace {
 
 const ErrorCode kUnknownOperator{
     "HR0110", ErrorKind::kConfig, "unknown transform",
-    "No operator has this name. `headrace operators` lists them; the names are those of "
+    "No operator has this name. `headrace operators` lists them; the names are the same as in "
     "torchvision v2. Any Python callable may appear in the list as well: its argument names are "
     "the fields it receives."};
 

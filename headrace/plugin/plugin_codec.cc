@@ -377,7 +377,7 @@ std::unique_ptr<PluginCodec> declared_codec(Declaring& declaring, const headrace
   std::vector<Signature> signatures = signatures_of(declaring, table.signatures);
   for (const Signature& signature : signatures) {
     if (const std::string other = other_files(signature, plugin); !other.empty())
-      declaring.refuse("its signature is that of " + other);
+      declaring.refuse("it has the same signature as " + other);
   }
   CodecRecord& record = out->record;
   record.name = name;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray Data's blocks are a loader's batches, and a conversion by Ray tasks equals that of one
-process."""
+"""Ray Data's blocks are a loader's batches, and a conversion by Ray tasks is the same as by one
+process.
+"""
 
 from __future__ import annotations
 

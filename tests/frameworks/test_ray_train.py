@@ -86,7 +86,7 @@ def test_every_example_is_run_here() -> None:
 
 
 def test_example_train(cluster: Any, whole_photos: Path, monkeypatch: Any, capsys: Any) -> None:
-    """Its measurements equal those of a loader without a pool."""
+    """Its measurements are the same as for a loader without a pool."""
     said = run_example("train", whole_photos, "--cpus", 1, monkeypatch=monkeypatch, capsys=capsys)
     steps = [T.RandomResizedCrop(64), T.RandomHorizontalFlip(), T.ToDtype("float32", scale=True)]
     with hr.Loader(whole_photos, steps, batch_size=16, shuffle=True) as alone:

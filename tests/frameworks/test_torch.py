@@ -49,8 +49,9 @@ def test_two_ranks_under_torchrun_read_each_record_once_and_resume(tmp_path: Pat
 
 
 def check_training(folder: Path, worlds: list[int]) -> None:
-    """Counting committed steps, each record came once per epoch, and training equals that of one
-    process."""
+    """Counting committed steps, each record was delivered once per epoch, and training is the same
+    as in one process.
+    """
     runs = elastic_log.runs_in(folder)
     found = iter([run.world for run in runs])
     assert all(world in found for world in worlds), runs  # in this order, with others in between

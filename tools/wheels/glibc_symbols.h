@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included into every file of a wheel by its compilers (compilers.py). zig links functions of its
-// own in place of these, unless it is asked for glibc's by their versions. glibc's have a form for
-// each CPU, and their results are those of any other build on the same system, to the last bit.
-// Versions: the newest of each that glibc 2.28 for x86-64 has.
+// Included into every file of a wheel by its compilers (compilers.py). zig links its own functions
+// in place of these, unless glibc's are requested by their versions. glibc has a variant of each
+// per CPU generation, and their results are the same as in any other build on the same system, to
+// the last bit. Versions: the newest of each in glibc 2.28 for x86-64.
 #if !defined(HEADRACE_GLIBC_SYMBOLS) && !defined(__ASSEMBLER__)
 #define HEADRACE_GLIBC_SYMBOLS
 

@@ -393,8 +393,8 @@ const FormatRecord kPack{
     .doc =
         "The output of `headrace pack`: a file, or a folder of shards. Images are stored "
         "losslessly in a form that "
-        "decodes several times faster; records, order, labels and classes are those of the packed "
-        "dataset.",
+        "decodes several times faster; records, order, labels and classes are the same as in the "
+        "packed dataset.",
     .example = "hr.open(\"train.hrpack\")",
     .params = {classes_param(),
                {.name = "verify",

@@ -104,8 +104,8 @@ KEYWORDS = {
                 "records of each finished batch of `.torch()` "
                 "([Collate functions](collate-functions.md)), and "
                 '`collate="default"` leaves it out: fields are stacked; those that '
-                "differ in shape are padded, packed or lists by `ragged=`, and "
-                '`batch.per_record("boxes", "labels")` is a list of dictionaries',
+                "differ in shape are padded, packed or delivered as lists, depending on "
+                '`ragged=`, and `batch.per_record("boxes", "labels")` is a list of dictionaries',
             ),
         ),
         'not needed, batches are assembled in place; ragged="pad", "packed" or "list" delivers '

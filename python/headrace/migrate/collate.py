@@ -179,7 +179,7 @@ def _known_forms() -> list[Steps]:
 
 _MIXING = _known_forms()
 _TRANSPOSING = [
-    _read(lambda batch: tuple(zip(*batch)))[0],  # noqa: B905  (as scripts have it)
+    _read(lambda batch: tuple(zip(*batch)))[0],  # noqa: B905  (as in scripts)
     _read(lambda batch: list(zip(*batch)))[0],  # noqa: B905
     _read(lambda batch: zip(*batch))[0],  # noqa: B905
 ]

@@ -95,7 +95,7 @@ def resources(report: Results) -> Chart | str:
         return rows.finish(), bottom + 36
 
     least, slowest = found[0]
-    told = f"The lowest is that of {RESOURCES.get(slowest, slowest)}: {number(least)} records/s."
+    told = f"The lowest rate: {RESOURCES.get(slowest, slowest)}, {number(least)} records/s."
     if measured:
         told += f" Measured, {measured[0]}: {number(measured[1])}."
     return Chart(
