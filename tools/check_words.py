@@ -129,6 +129,11 @@ RULES = (
     ),
     Rule(r"\b(?:is|are) (?:that|those) of\b", "say the same as, or name the thing", PROSE),
     Rule(r"\bas (?!a )(?:\S+ ){1,2}(?:has|have) (?:it|them)\b", "say as in ...", PROSE),
+    Rule(
+        r"\bTo be called\b|\b(?:still|are|is) to be (?:\w+ed|read|had|made)\b",
+        "say must be called, not read yet, will be decoded",
+        PROSE,
+    ),
     Rule(r"\S[ ]+Args:", "begin a line: a refilled docstring lost its list", ("message",)),
     Rule(_STIFF_COMMENT, "say the caller, again, next to, requested, continues", ("comment",)),
 )

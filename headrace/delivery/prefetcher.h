@@ -160,7 +160,7 @@ class Prefetcher {
   };
   struct Ready {
     std::optional<DeviceBatch> batch;    // nullopt at the end
-    std::vector<Verdict> verdicts = {};  // to be checked before the consumer gets the batch
+    std::vector<Verdict> verdicts = {};  // checked before the consumer gets the batch
     EventPtr done = {};                  // after the verdicts have been copied to the host
     bool not_whole = false;              // according to the verdicts
     std::string name = {};

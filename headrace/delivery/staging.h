@@ -56,8 +56,8 @@ class StagingRing {
   // Memory for a batch; waits until the slab's last copies are done. Null if the limit leaves none:
   // then the batch is copied from its own memory.
   void* take(size_t bytes);
-  // Adds an event that must be done before the slab taken last is reused; the copies out of it are
-  // queued before one of these events.
+  // Adds an event that must be complete before the slab taken last is reused; the copies out of it
+  // are queued before one of these events.
   void fence(EventPtr event);
 
   bool all_pinned() const { return all_pinned_; }

@@ -46,7 +46,7 @@ struct KindRecord {
   // what it needs.
   bool by_range = false;
   // Converts a record's value from its stored form to the form used in the pipeline. Errors are
-  // those of the record.
+  // errors of the record.
   Result<void> (*begin)(const Beginning& from, FieldValue& value);
 
   // Applies a geometry to a value. Errors are errors of the record. Null: the kind does not support

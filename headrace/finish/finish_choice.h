@@ -29,7 +29,7 @@ struct FinishChoice {
 };
 
 // device: name of the device that batches go to; empty: none. for_decoding: also choose outputs
-// that are delivered as bytes, because their pictures are to be decoded there. Throws Exception
+// that are delivered as bytes, because their pictures will be decoded there. Throws Exception
 // HR0716, with the reason, for kDevice if no output can be finished there, and if T.ToDevice
 // requests one that cannot be.
 FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& device,

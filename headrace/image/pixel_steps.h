@@ -34,7 +34,7 @@ struct PixelFunction {
   void (*bytes)(const PixelStep& step, const uint8_t* const in[], int channels, int count,
                 uint8_t* const out[]);
   // The same for float32 pictures. Null: these are rejected when the operator is planned. Narrower
-  // floats always are, because torch's loops differ in how they round them.
+  // floats are always rejected, because torch's loops differ in how they round them.
   void (*floats)(const PixelStep& step, const float* const in[], int channels, int count,
                  float* const out[]);
   // The instruction of device kernels that computes the same for bytes; kNone if there is none.

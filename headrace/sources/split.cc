@@ -13,7 +13,7 @@ namespace {
 const ErrorCode kBadSplit{
     "HR0431", ErrorKind::kConfig, "impossible split",
     "A split takes the fraction of records for each part: positive numbers that add up to one, "
-    "or to less if some records are to be dropped. A field whose proportions are preserved must "
+    "or to less, which drops the remaining records. A field whose proportions are preserved must "
     "be a column of integers, such as label."};
 
 constexpr uint64_t kSplitKey = 0x73706C6974;  // keeps these draws apart from the sampler's

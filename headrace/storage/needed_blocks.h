@@ -81,7 +81,7 @@ class NeededBlocks {
  private:
   struct Block {
     BlockName name;
-    uint64_t bytes = 0, left = 0;  // size of the block; bytes of it still to be read
+    uint64_t bytes = 0, left = 0;  // size of the block; bytes of it not read yet
     bool was_read = false;
   };
   void erase(std::list<Block>::iterator block) {

@@ -25,7 +25,7 @@ class ReadDeadline {
   // Waits for the condition, at most until the deadline; the caller checks whether it holds.
   static void wait(Condition& changed, Mutex& mutex) REQUIRES_LOCK(mutex);
   bool is_over() const;
-  // HR0228, to be handled by on_error.
+  // HR0228, which on_error handles.
   Error error(const std::string& path, int64_t offset) const;
 
  private:

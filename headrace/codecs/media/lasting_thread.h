@@ -12,7 +12,7 @@ namespace headrace {
 // thread can be created. REQUIRES: no concurrent calls; `work` does not throw.
 void run_on_lasting_thread(const std::function<void()>& work);
 
-// To be called in a process that has just been forked, because the thread only exists in its
+// Must be called in a process that has just been forked, because the thread only exists in its
 // parent.
 void forget_lasting_thread();
 

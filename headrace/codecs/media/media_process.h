@@ -36,8 +36,8 @@ class MediaProcess {
   MediaProcess(const MediaProcess&) = delete;
   MediaProcess& operator=(const MediaProcess&) = delete;
 
-  // To be called between two videos. If the process has exited or sent an unexpected message, ends
-  // it and returns false, so that the next video is not affected.
+  // Must be called between two videos. If the process has exited or sent an unexpected message,
+  // ends it and returns false, so that the next video is not affected.
   bool is_running();
   void end();
 

@@ -19,11 +19,11 @@ namespace headrace {
 
 class FedPackets {
  public:
-  // To be called when a decoder was opened for the track; nothing was fed yet.
+  // Must be called when a decoder was opened for the track; nothing was fed yet.
   void begin(const VideoTrack& track);
-  // To be called when the packet was fed, after the others or after a restart.
+  // Must be called when the packet was fed, after the others or after a restart.
   void add(uint32_t packet, bool restart, std::span<const uint8_t> bytes);
-  // To be called when the decoder cannot continue; the track is kept.
+  // Must be called when the decoder cannot continue; the track is kept.
   void end() { packets_.clear(); }
 
   // Whether the track has the tables that were passed to begin().

@@ -33,7 +33,8 @@ class SlotRing : public std::enable_shared_from_this<SlotRing> {
   size_t mapped_bytes() const EXCLUDES_LOCK(mutex_);
   bool pinned() const EXCLUDES_LOCK(mutex_);  // all buffers made so far
 
-  // No more calls of on_return, for example because the loader is destroyed.
+  // Prevents further calls of on_return, for example because the loader is destroyed. Returns only
+  // when no call is in progress.
   void detach() EXCLUDES_LOCK(mutex_);
 
  private:

@@ -54,7 +54,7 @@ TEST(ThreadPool, ABoundMainThreadDoesNotKeepTheEngineOnItsCore) {
   unsetenv("OMP_PROC_BIND");
 }
 
-// Counts who comes; `work` pieces are to be had.
+// Counts the workers that come; there are `work` pieces of work.
 class Counted final : public PoolClient {
  public:
   explicit Counted(int most) : most_(most) {}

@@ -27,9 +27,9 @@ Hdf5Outline hdf5_outline(const Hdf5File& file, std::string path, uint64_t addres
 
 class Hdf5Dataset {
  public:
-  // Locates its data. Throws Exception: HR0489 damaged; HR0490 for unsupported types, filters and
-  // layouts, HR0493 for sizes that the file cannot contain, HR0494. REQUIRES: `file` and `cache`
-  // outlive the dataset.
+  // Locates its data. Throws Exception HR0489 for damage, HR0490 for unsupported types, filters and
+  // layouts, HR0493 for sizes that the file cannot contain, HR0494 for data in another file.
+  // REQUIRES: `file` and `cache` outlive the dataset.
   Hdf5Dataset(const Hdf5File& file, const Hdf5Outline& outline, Hdf5ChunkCache& cache);
 
   const std::string& path() const { return path_; }

@@ -40,8 +40,8 @@ struct Hdf5Choice {
 };
 
 // The datasets named by `fields` ("label=/train/y", "/train/y"), or, if it is null, all that share
-// the most common number of rows. Throws Exception: HR0492 no suitable dataset, HR0494 links to
-// other files.
+// the most common number of rows. Throws Exception HR0492 if no dataset is suitable, HR0494 if one
+// is a link to another file.
 std::vector<Hdf5Choice> choose_hdf5_datasets(const Hdf5File& file,
                                              const std::vector<std::string>* fields);
 

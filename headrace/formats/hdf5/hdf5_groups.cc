@@ -204,7 +204,7 @@ const std::vector<Hdf5Link>& Hdf5Directory::links_of(uint64_t address) {
 Hdf5Directory::Listing Hdf5Directory::list() {
   Listing out;
   std::unordered_set<uint64_t> seen = {file_.root()};
-  std::vector<Entry> groups = {{"", file_.root()}};  // a stack of groups still to be visited
+  std::vector<Entry> groups = {{"", file_.root()}};  // a stack of groups not visited yet
   size_t links = 0;
   while (!groups.empty()) {
     const Entry group = std::move(groups.back());

@@ -75,7 +75,7 @@ class LmdbWalker {
   Result<void> walk(const LmdbTree& tree, LmdbVisitor& visitor);
 
  private:
-  // Children of one branch page that are still to be visited.
+  // Children of one branch page that have not been visited yet.
   struct Level {
     uint64_t page = 0;
     std::vector<uint64_t> children;

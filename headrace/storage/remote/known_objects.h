@@ -35,7 +35,7 @@ class KnownObjects {
     // The first and last bytes of the file. shared: with readers.
     std::shared_ptr<const std::string> head = {}, tail = {};
   };
-  // `path`: without a trailing "/". That an object does not exist is cached for kSeconds only.
+  // `path`: without a trailing "/". The absence of an object is cached for kSeconds only.
   std::optional<Look> look(const std::string& path, double time = now()) EXCLUDES_LOCK(mutex_);
   void saw(const std::string& path, Look look) EXCLUDES_LOCK(mutex_);
   // Stores the first bytes of this version.

@@ -56,7 +56,7 @@ class Transfer {
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  // Prepares the handle. REQUIRES: to be added to a multi handle next.
+  // Prepares the handle. REQUIRES: the caller then adds it to a multi handle.
   void begin(std::shared_ptr<FetchJob> job, const HttpCall& call, HttpRequest request, double time);
 
   // The result, once libcurl is done with it.
