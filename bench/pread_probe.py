@@ -13,7 +13,7 @@ SOURCE = Path(__file__).with_suffix(".cc")
 
 
 def build(folder: Path) -> Path:
-    """The compiled probe. RuntimeError if there is no compiler."""
+    """The compiled probe. Raises RuntimeError if there is no compiler."""
     program = folder / "pread_probe"
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:

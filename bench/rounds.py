@@ -121,7 +121,7 @@ class Contest:
 
 
 def started(stack: ExitStack, measured: Measured, job: dict[str, Any], cores: set[int]) -> Peer:
-    """A peer that runs as long as the stack is open. RuntimeError if it fails."""
+    """A peer that runs as long as the stack is open. Raises RuntimeError if it fails."""
     peer = stack.enter_context(Peer(measured.kind, job, cores))
     measured.built_seconds, measured.start_seconds = peer.built_seconds, peer.start_seconds
     return peer

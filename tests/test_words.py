@@ -73,6 +73,7 @@ def test_each_rejected_wording_has_its_reason(
         ("headrace/a.cc", "// Of each record.\n", "Of", "begin with the thing itself"),
         ("python/a.py", '"""Reads it all. ConfigError HR0160."""\n', ". ConfigError", "say when"),
         ("python/a.py", '"""HR0160 if it is 0."""\n', "HR0160 if", "say Raises"),
+        ("python/a.py", '"""The rows. TypeError if none."""\n', ". TypeError if", "say Raises"),
         ("headrace/a.cc", "// To be called first.\n", "To be called", "must be called"),
         ("headrace/a.cc", "// Its order is that of the file.\n", "is that of", "same as"),
         ("python/a.py", '"""As Caffe; sizes as OpenCV has them."""\n', "as OpenCV", "say as in"),

@@ -123,7 +123,7 @@ RULES = (
         ("message",),
     ),
     Rule(
-        r"(?:^|[.]\s+)(?:[A-Z]\w*Error\s+)?HR\d{4}\s+(?:if|for|unless|while)\b",
+        r"(?:^|[.]\s+)(?:[A-Z]\w*Error|(?:[A-Z]\w*Error\s+)?HR\d{4})\s+(?:if|for|unless|while)\b",
         "say Raises ... if ...",
         ("message",),
     ),

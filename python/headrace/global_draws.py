@@ -127,7 +127,7 @@ class _Turns:
             self.condition.wait(_SLICE)
 
     def forget(self, loop: int) -> None:
-        """The loop's loader is being freed; in the middle of an epoch, that waits for its
+        """Called when the loop's loader is freed; in the middle of an epoch, that waits for its
         transforms.
         """
         if self.loops.pop(loop, None) is not None:
@@ -248,7 +248,9 @@ class LoopTurn:
         _turns.come_in()
 
     def go_out(self, goes_on: bool) -> None:
-        """The loop has its batch, or there are no more; waits for the running transform."""
+        """Called when the loop has its batch, or there are no more; waits for the running
+        transform.
+        """
         own = threading.get_ident()
         self._batches += 1
         self._waited = self._waits

@@ -17,8 +17,8 @@ import numpy as np
 def plain_array(value: Any, **options: Any) -> np.ndarray[Any, Any]:
     """``value`` as an array in the machine's byte order; options: of ``numpy.asarray``.
 
-    TypeError or ValueError, with a suggestion, if NumPy has no such dtype (bfloat16), would drop
-    the mask of a masked array, or cannot make an array of it.
+    Raises TypeError or ValueError, with a suggestion, if NumPy has no such dtype (bfloat16), would
+    drop the mask of a masked array, or cannot make an array of it.
     """
     if hasattr(value, "detach"):  # a tensor of torch
         if str(value.dtype) == "torch.bfloat16":

@@ -266,7 +266,7 @@ def _in_parts(lengths: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]
 
 
 def _array_of(what: str, given: Any) -> np.ndarray[Any, Any] | None:
-    """The argument as an array; None if it is not one. ConfigError if values are masked."""
+    """The argument as an array; None if it is not one. Raises ConfigError if values are masked."""
     try:
         return plain_array(given)
     except (TypeError, ValueError) as failure:

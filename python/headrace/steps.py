@@ -80,12 +80,12 @@ class Step:
 
     def chosen(self, seen: Kinds) -> list[str]:
         """Names of the fields that it takes, among those available at its position; called by the
-        engine. ConfigError if it cannot take a required one.
+        engine. Raises ConfigError if it cannot take a required one.
         """
         return self.inputs
 
     def check(self, kinds: Kinds) -> None:
-        """ConfigError if the step cannot take these fields."""
+        """Raises ConfigError if the step cannot take these fields."""
 
     def _one(self, values: list[Any], kinds: Kinds, words: Words) -> Any:
         names = [field.name for field in kinds] or self.inputs

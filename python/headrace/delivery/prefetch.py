@@ -166,7 +166,9 @@ class Prefetch:
         self._prefetcher.stop()
 
     def _fetch(self, ended: Callable[[], bool]) -> Any:
-        """The next batch on the device; StopIteration after the last, or the source's error."""
+        """The next batch on the device. Raises StopIteration after the last one, or the source's
+        error.
+        """
         taken = self._prefetcher.next(ended)
         if taken is None:
             raise StopIteration

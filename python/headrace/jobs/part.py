@@ -27,8 +27,9 @@ class Part(NamedTuple):
         return f"part-{self.number:05}-of-{self.parts:05}"
 
     def of(self, records: int, longer_first: bool = False) -> range:
-        """The records of the part. BAD_VALUE if there are more parts than records. longer_first: if
-        they do not divide evenly, the first parts have one record more, as in packs.
+        """The records of the part. Raises BAD_VALUE if there are more parts than records.
+        longer_first: if they do not divide evenly, the first parts have one record more, as in
+        packs.
         """
         if self.parts > max(1, records):
             raise arguments.BAD_VALUE.error(

@@ -102,8 +102,8 @@ def canvas_of(fields: Kinds, values: list[Any]) -> tuple[int, int]:
 
 
 def check_sizes(fields: Kinds, values: list[Any]) -> None:
-    """ValueError if the record has rows and images of several sizes: it is unknown which one they
-    refer to.
+    """Raises ValueError if the record has rows and images of several sizes: it is unknown which one
+    they refer to.
     """
     if not {"boxes", "keypoints", "masks"} & {f.kind for f in fields}:
         return
@@ -114,9 +114,9 @@ def check_sizes(fields: Kinds, values: list[Any]) -> None:
 
 
 def check_rows(fields: Kinds, before: list[Any], after: list[Any], hint: str) -> None:
-    """ValueError if rows of one field were dropped, but not the related rows: labels would belong
-    to other boxes. For fields without a row group, fields with the same number of rows count as
-    related.
+    """Raises ValueError if rows of one field were dropped, but not the related rows: labels would
+    belong to other boxes. For fields without a row group, fields with the same number of rows count
+    as related.
     """
     rows = [f for f in fields if f.kind not in _NO_ROWS]
     changed = [

@@ -209,9 +209,10 @@ def _wrapped(field: Taken, value: Any, canvas: tuple[int, int]) -> Any:
 
 
 def _check_together(fields: Kinds, given: list[Any], out: list[Any]) -> None:
-    """ValueError if the box format changed, or if fields now refer to images of different sizes.
-    Fields without rows are not checked: torchvision rotates the image but not the canvas of empty
-    boxes."""
+    """Raises ValueError if the box format changed, or if fields now refer to images of different
+    sizes. Fields without rows are not checked: torchvision rotates the image but not the canvas of
+    empty boxes.
+    """
     canvas, now = canvas_of(fields, given), canvas_of(fields, out)
     for field, before, after in zip(fields, given, out, strict=True):
         if field.kind == "boxes" and hasattr(after, "canvas_size"):

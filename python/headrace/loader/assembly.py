@@ -145,7 +145,7 @@ class Assembly:
 
     def engine(self) -> _core.Loader:
         """The engine's loader to iterate, recreated if the process group was initialized before the
-        first iteration. ConfigError HR0161 after close().
+        first iteration. Raises ConfigError HR0161 after close().
         """
         _core.throw_if_forked()
         if self._engine is None:

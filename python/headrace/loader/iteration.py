@@ -71,7 +71,9 @@ class Iteration:
 
 
 def refuse_dataloader_worker() -> None:
-    """ConfigError HR0800 in a worker process; a process that has not imported torch is not one."""
+    """Raises ConfigError HR0800 in a worker process; a process that has not imported torch is not
+    one.
+    """
     data = sys.modules.get("torch.utils.data")
     worker = data.get_worker_info() if hasattr(data, "get_worker_info") else None  # type: ignore[union-attr]
     if worker is not None:

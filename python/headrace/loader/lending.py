@@ -21,8 +21,8 @@ _SHARED = ("disk_cache", "index")
 
 
 def lent_rows(assembly: Assembly) -> LentRows | None:
-    """The object that transfers rows for this loader; None without ``workers=``. ConfigError if it
-    is not a pool of workers.
+    """The object that transfers rows for this loader; None without ``workers=``. Raises ConfigError
+    if it is not a pool of workers.
     """
     pool = assembly.given["workers"]
     if pool is None:

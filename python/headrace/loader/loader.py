@@ -122,7 +122,9 @@ class Loader(Outputs):
     # Iteration.
 
     def __len__(self) -> int:
-        """Batches of a full epoch, equal on all ranks. TypeError for a stream without length=."""
+        """Batches of a full epoch, equal on all ranks. Raises TypeError for a stream without
+        length=.
+        """
         if self._assembly.stream is not None:
             len(self._assembly.stream)
         return self._assembly.engine().batches_per_epoch()

@@ -49,8 +49,8 @@ KEYWORDS = {keyword.name: keyword for keyword in keywords_from(_RECORDS.values()
 
 
 def completed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """All keywords, with defaults for those not given. ConfigError for the first unknown one, with
-    a suggestion.
+    """All keywords, with defaults for those not given. Raises ConfigError for the first unknown
+    one, with a suggestion.
     """
     for name in given:
         if name not in KEYWORDS:

@@ -41,8 +41,8 @@ Traced = Callable[[Any, str], Dataset]
 
 
 def translate(dataset: Any, told: Told, traced: Traced) -> Dataset:
-    """Translates the dataset, or a torch Subset of one. ConfigError if its records have no fields.
-    traced(dataset, why): for an unknown dataset, and why it is unknown; or NoFormat.
+    """Translates the dataset, or a torch Subset of one. Raises ConfigError if its records have no
+    fields. traced(dataset, why): for an unknown dataset, and why it is unknown; or NoFormat.
     """
     base, rows = _opened(dataset)
     _refuse_whole_batches(base)
@@ -168,7 +168,7 @@ def _folder(dataset: Any, _: Told) -> Dataset:
 
 
 def _decodable(samples: Sequence[tuple[Any, int]]) -> list[str]:
-    """The files. NoFormat if one has a suffix that images do not have."""
+    """The files. Raises NoFormat if one has a suffix that images do not have."""
     paths = [os.fspath(path) for path, _ in samples]
     others = sorted({os.path.splitext(path)[1] for path in paths if not is_media_path(path)})
     if others:

@@ -122,7 +122,7 @@ def _unread(dataset: Any, collate: Callable[[list[Any]], Any] | None) -> frozens
 
 
 def _compare(dataset: Any, numbers: Any, rows: Any) -> None:
-    """NoFormat unless both return the same records. numbers: record numbers of the dataset."""
+    """Raises NoFormat unless both return the same records. numbers: of the dataset's records."""
     count = len(numbers)
     for number in sorted({index * (count - 1) // _COMPARED for index in range(_COMPARED + 1)}):
         with seeded(0):

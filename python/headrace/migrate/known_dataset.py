@@ -121,7 +121,7 @@ def is_wrapped(dataset: Any) -> bool:
 
 def joint_transforms(dataset: Any) -> Any:
     """A wrapped dataset's transforms=, which get the image and its target together, or None.
-    NoFormat if it has transforms for the image alone: its target would not be transformed.
+    Raises NoFormat if it has transforms for the image alone: its target would not be transformed.
     """
     together = dataset.transforms
     if type(together).__name__ == "StandardTransform":

@@ -70,7 +70,7 @@ def _sent(entry: Entry) -> Entry | None:
 
 
 def apply(sent: list[Entry]) -> None:
-    """Sets the values in a worker. RuntimeError if a function differs from the parent's."""
+    """Sets the values in a worker. Raises RuntimeError if a function differs from the parent's."""
     for entry in sent:
         owner: Any = sys.modules[entry.module]
         for name in filter(None, entry.owner.split(".")):

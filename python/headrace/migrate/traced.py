@@ -229,7 +229,7 @@ def _note(found: Looked, count: int) -> str:
 
 
 def _compare_decoded(dataset: Dataset, files: dict[str, Column]) -> None:
-    """NoFormat if Headrace decodes a file differently than the dataset."""
+    """Raises NoFormat if Headrace decodes a file differently than the dataset."""
     from headrace.migrate.check import decoded
 
     picks = spread(len(dataset.source), _DECODED)

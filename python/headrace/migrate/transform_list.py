@@ -33,7 +33,8 @@ from headrace.migrate.translations.registry import (
 
 def translate(transform: Any, form: Form) -> list[Translated]:
     """The steps of a dataset's ``transform``; updates ``form`` to describe the result. Transforms
-    without an operator become Python transforms; NoOperator if transforms take whole records.
+    without an operator become Python transforms. Raises NoOperator if transforms take whole
+    records.
     """
     out: list[Translated] = []
     waiting = opened(transform)

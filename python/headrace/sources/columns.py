@@ -40,7 +40,7 @@ def records(*unnamed: Any, kinds: Any = None, **fields: Any) -> Source:
     of strings; strings named ``label`` become classes. Arrays are not copied, unless their byte
     order is not the machine's. kinds: kinds of columns whose names do not determine them; see
     ``Source.with_kinds``. Strings are "text", "label", or paths of an "image", a "mask", "audio" or
-    "video". ConfigError if lengths differ, or if none of the paths is a file (HR1402).
+    "video". Raises ConfigError if lengths differ, or if none of the paths is a file (HR1402).
     """
     if unnamed:
         raise NOT_A_COLUMN.error(
@@ -141,8 +141,8 @@ def _strings(name: str, values: Sequence[Any]) -> list[str]:
 
 
 def _are_files(name: str, first: Any, strings: Sequence[str]) -> bool:
-    """Whether strings are paths. ConfigError if only some of them, including the first, look like
-    paths.
+    """Whether strings are paths. Raises ConfigError if only some of them, including the first, look
+    like paths.
     """
     if name in FILE_FIELDS or isinstance(first, os.PathLike):
         return True
@@ -159,7 +159,7 @@ def _are_files(name: str, first: Any, strings: Sequence[str]) -> bool:
 
 
 def array_of(name: str, values: Any) -> np.ndarray[Any, Any]:
-    """A column of numbers as a dense array. ConfigError if it is not one."""
+    """A column of numbers as a dense array. Raises ConfigError if it is not one."""
     try:
         array = np.ascontiguousarray(plain_array(values))
     except (TypeError, ValueError) as failure:

@@ -144,7 +144,7 @@ class ObjectReader:
             self.fields.append(_field(name, kind, meaning, values[name], shape))
 
     def _first(self) -> dict[str, Any]:
-        """Record 0. ConfigError if the meaning of its values is ambiguous."""
+        """Record 0. Raises ConfigError if the meaning of its values is ambiguous."""
         record = self.records[0]
         if not is_plain(record):
             if self.names:
@@ -181,7 +181,7 @@ class ObjectReader:
         return crossing(self.kinds[name], name, value, self.forms.get(name, PictureForm()))
 
     def _at_first(self, name: str, value: Any) -> Any:
-        """Record 0's value. ConfigError if it cannot be passed to the engine."""
+        """Record 0's value. Raises ConfigError if it cannot be passed to the engine."""
         try:
             return self._crossing(name, value)
         except Error:

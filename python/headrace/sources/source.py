@@ -200,7 +200,7 @@ class Source:
     def key(self, index: int) -> str:
         """A readable name of the record: a path, a member of an archive.
 
-        index: negative ones count from the end. IndexError if there is no such record.
+        index: negative ones count from the end. Raises IndexError if there is no such record.
         """
         return self.engine.key(self._number(index))
 

@@ -128,8 +128,8 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def crossing(kind: str, name: str, value: Any, form: PictureForm) -> Any:
-    """A value in the engine's form: int, str, bytes or a dense array. TypeError or ValueError if it
-    does not match the kind: nothing is truncated or converted.
+    """A value in the engine's form: int, str, bytes or a dense array. Raises TypeError or
+    ValueError if it does not match the kind: nothing is truncated or converted.
     """
     if kind in ("label", "integer"):
         return whole_number(name, value)

@@ -66,7 +66,7 @@ class _Iterator(DatasetIterator):  # type: ignore[misc]
             self._run = None
 
     def _begin(self) -> None:
-        """The loader's current epoch; StopIteration after the last one."""
+        """The loader's current epoch; raises StopIteration after the last one."""
         state = self._view.state_dict()
         epoch = state["epoch"] + (state["batch"] >= len(self._view))
         if self._epochs is not None and epoch >= self._epochs:

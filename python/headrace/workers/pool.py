@@ -204,7 +204,7 @@ class Pool:
         self._records = 0
 
     def runner(self, step: Step) -> Callable[[list[Record], Kinds], Iterable[Any]]:
-        """The engine's function for the step. ConfigError if the step cannot be pickled."""
+        """The engine's function for the step. Raises ConfigError if the step cannot be pickled."""
         known = [number for number, each in enumerate(self._steps) if each is step]
         if not known:
             self._pickled.append(_pickled(step))

@@ -248,7 +248,8 @@ class Watch:
         """Exports the figures as OpenTelemetry metrics, and each stall as a span, from now on.
 
         The providers are by default the global ones, which the program has configured.
-        UnsupportedError HR0916 without opentelemetry-api, ConfigError HR0913 before it is open.
+        Raises UnsupportedError HR0916 if opentelemetry-api is missing, ConfigError HR0913 if the
+        watch is not open.
         """
         self._require_open()
         if self._telemetry is None and self._final is None:

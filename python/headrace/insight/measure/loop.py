@@ -28,8 +28,7 @@ _END: Any = object()  # end of an iterator, whose batches may be None
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """A period of the real loop: records per second, and the share of it spent waiting for "
-    "data."""
+    """A period of the real loop: records per second, and the share of it spent waiting for data."""
 
     rate: float
     stall: float

@@ -193,7 +193,7 @@ class Recorder:
         return any(part.path[-1] == name for part in self._open)
 
     def forward_ends(self) -> None:
-        """The model's forward has ended; until backward starts, the loss is computed."""
+        """Called after the model's forward; until backward starts, the loss is computed."""
         if threading.get_ident() == self._thread:
             self._forward_end = len(self._closed), self._clock.mark()
 

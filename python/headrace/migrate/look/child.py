@@ -158,7 +158,7 @@ def _send(writer: int, value: Any) -> None:
 
 
 def _received(reader: int) -> Any:
-    """The next value; None at the end. TimeoutError after ``SILENCE``."""
+    """The next value; None at the end. Raises TimeoutError after ``SILENCE`` seconds."""
     size = _bytes(reader, 8)
     data = _bytes(reader, int.from_bytes(size, "little")) if size else b""
     return pickle.loads(data) if data else None

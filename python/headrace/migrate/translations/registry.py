@@ -97,7 +97,7 @@ def translation(
 
 
 def own_class(name: str) -> Callable[[Maker], Maker]:
-    """Translates the user's classes with this name. NoOperator if one behaves differently."""
+    """Translates user classes with this name. Raises NoOperator if one behaves differently."""
 
     def register(make: Maker) -> Maker:
         _own_classes[name] = Translation(make, False, False)

@@ -18,8 +18,8 @@ _DICTIONARY, _RECORD_BATCH = 2, 3  # types of a message's header
 
 def check_unpacked_size(file: RangesFile, path: str) -> int:
     """The offset of the file's message stream. Reads the headers, and a few bytes of the bodies.
-    Error HR0499 if they would decompress to more than the file can justify. Other invalid files are
-    left to pyarrow's checks.
+    Raises Error HR0499 if they would decompress to more than the file can justify. Other invalid
+    files are left to pyarrow's checks.
     """
     most = max(LEAST_UNPACKED, 64 * file.size)
     total = 0

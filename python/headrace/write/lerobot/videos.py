@@ -50,7 +50,9 @@ def check_encoding(encoding: Encoding) -> None:
 
 
 def rate_of(fps: float) -> Fraction:
-    """Exact to 1e-12, so that times do not drift; HR0414 beyond what MP4 files can count."""
+    """The frame rate, exact to 1e-12, so that times do not drift. Raises HR0414 if MP4 files cannot
+    represent it.
+    """
     if not _SLOWEST <= fps <= _FASTEST:
         raise WRONG_OPTION.error(
             f"[lerobot] fps is {fps:g}, but videos have {_SLOWEST:g} to {_FASTEST:g}",
