@@ -72,7 +72,7 @@ class Step:
     def run(self, records: list[tuple[list[Any], Words]], kinds: Kinds = ()) -> Iterator[Any]:
         """For each record, its new values or an error text; called by the engine, which copies them
         before the next call, since a function may reuse its arrays. kinds: kinds of the fields.
-        ConfigError if the step cannot take such fields.
+        Raises ConfigError if the step cannot take such fields.
         """
         self.check(kinds)
         fields = [Taken(*field) for field in kinds]

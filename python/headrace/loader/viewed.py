@@ -45,7 +45,7 @@ class ViewedLoader(Protocol):
 
 def left_for_last_batch(loader: ViewedLoader) -> int:
     """Records of all ranks in an epoch's last batch; 0 if it is full, or if batch sizes vary.
-    TypeError for a stream without length=.
+    Raises TypeError for a stream without length=.
     """
     if loader.assembly.stream is not None:
         len(loader)
