@@ -25,7 +25,7 @@ class Way:
     title: str
     script: str
     variant: str
-    module: str = "torch"  # without which it is left out
+    module: str = "torch"  # if it is missing, the row is left out
     job: dict[str, Any] = field(default_factory=dict)
 
     def kind(self, interpreters: dict[str, str]) -> PeerKind:
@@ -43,11 +43,11 @@ class Way:
 class Section:
     name: str
     title: str
-    unit: str  # of which a rate is, per second
+    unit: str  # rates are in units per second
     work: str  # one sentence: what each row does
     ways: list[Way]
     job: dict[str, Any]
-    each_per: int = 1000  # CPU seconds are given per so many units
+    each_per: int = 1000  # CPU seconds are per this many units
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def main() -> None:
         archive = archive_if_fetched(library)
         if not archive:
             raise SystemExit(f"{name}: the archive of {library['version']} has another checksum")
-        unpacked = SOURCES / f"{name}.unpacked"  # says which archive the folder is of
+        unpacked = SOURCES / f"{name}.unpacked"  # names the archive that was unpacked there
         if not unpacked.exists() or unpacked.read_text() != library["sha256"]:
             unpack(archive, SOURCES / name)
             unpacked.write_text(library["sha256"])

@@ -23,8 +23,8 @@ class File(NamedTuple):
     compiler: str = "cc"
 
 
-# By file name without "libheadrace-". The number is the same as the system's library of the same
-# headers has; the engine asks for the same (run_time_library.h).
+# By file name without "libheadrace-". The number is the version in the soname of the system's
+# library with these headers, which the engine loads, too (run_time_library.h).
 FILES = {
     "webp.so.7": File("libwebp", "webpdecoder"),
     "gif.so.7": File("giflib", "gif"),

@@ -12,7 +12,7 @@ import tomllib
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent
 WHEELS = ("headrace", "headrace-media")
-GLIBC = "2.28"  # what a wheel needs at least
+GLIBC = "2.28"  # the minimum version for a wheel
 PLATFORM = f"manylinux_{GLIBC.replace('.', '_')}_x86_64"
 WORK = CHECKOUT / "build" / "wheels"
 SOURCES = WORK / "sources"  # archives, and each unpacked in a folder with the library's name

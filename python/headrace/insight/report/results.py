@@ -35,7 +35,7 @@ class Results:
     waits: Spread | None = None
     steps: Spread | None = None
     start_seconds: float | None = None
-    crowding: float = 0.0  # fraction of the wanted core time used by other programs
+    crowding: float = 0.0  # fraction of the requested core time that other programs used
     vitals: Vitals = dataclasses.field(default_factory=Vitals)
     regions: list[Region] = dataclasses.field(default_factory=list)
     prices: list[Price] = dataclasses.field(default_factory=list)

@@ -55,7 +55,7 @@ def color_jitter(transform: Any, form: Form) -> Made:
         if value is not None:
             factors[name] = numbers_of(value)
     ours = T.ColorJitter(**factors, arithmetic=arithmetic)
-    return [ours], [], lambda value: value  # nothing without randomness remains
+    return [ours], [], lambda value: value  # without randomness, it does nothing
 
 
 @translation("RandomPhotometricDistort")

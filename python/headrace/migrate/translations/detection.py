@@ -73,7 +73,7 @@ def random_iou_crop(transform: Any, form: Form) -> Made:
         trials=int(transform.trials),
         outside="zero",
     )
-    return [ours], [], lambda value: value  # nothing without randomness remains
+    return [ours], [], lambda value: value  # without randomness, it does nothing
 
 
 @translation("SanitizeBoundingBoxes")

@@ -146,4 +146,4 @@ def random_erasing(transform: Any, form: Form) -> Made:
         ratio=numbers_of(transform.ratio),
         value="random" if noise else numbers_of(value),
     )
-    return [ours], [], lambda value: value  # nothing without randomness remains
+    return [ours], [], lambda value: value  # without randomness, it does nothing

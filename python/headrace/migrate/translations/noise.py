@@ -17,7 +17,7 @@ def gaussian_noise(transform: Any, form: Form) -> Made:
     if form.dtype not in ("uint8", "float32"):
         raise NoOperator("Headrace adds noise to uint8 and float32")
     ours = T.GaussianNoise(float(transform.mean), float(transform.sigma), bool(transform.clip))
-    return [ours], [], lambda value: value  # nothing without randomness remains
+    return [ours], [], lambda value: value  # without randomness, it does nothing
 
 
 @translation("JPEG")

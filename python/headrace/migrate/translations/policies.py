@@ -23,7 +23,7 @@ def _shared(transform: Any, form: Form) -> dict[str, Any]:
 
 
 def _drawn(ours: T.Transform) -> Made:
-    return [ours], [], lambda value: value  # nothing without randomness remains
+    return [ours], [], lambda value: value  # without randomness, it does nothing
 
 
 @translation("AutoAugment")

@@ -200,4 +200,4 @@ def random_erasing(transform: Any, form: Form) -> Made:
         ratio=[math.exp(each) for each in transform.log_aspect_ratio],
         value="random" if transform.per_pixel else 0,
     )
-    return [ours], [], lambda value: value  # nothing without randomness remains
+    return [ours], [], lambda value: value  # without randomness, it does nothing

@@ -52,7 +52,7 @@ def random_rotation(transform: Any, form: Form) -> Made:
     ours = T.RandomRotation(degrees, **more, **_shared(transform, form))
     form.fixed = form.fixed and (not transform.expand or _still(degrees) is not None)
     if _still(degrees) is None:
-        return [ours], [], lambda value: value  # nothing without randomness remains
+        return [ours], [], lambda value: value  # without randomness, it does nothing
     return [ours], [ours], transform
 
 
