@@ -55,7 +55,7 @@ def main() -> None:
     options = [f"--config-settings={name}={value}" for name, value in settings.items()]
     subprocess.run([*pip, *options, "-w", raw, CHECKOUT], env=environment, check=True)
     (wheel,) = raw.glob("*.whl")
-    # No library has to be copied into it; this checks that, and gives the wheel the platform's name.
+    # No library has to be copied into it; this checks that, and puts the platform into its name.
     repair = [sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM, "--only-plat"]
     subprocess.run([*repair, "-w", DIST, wheel], check=True)
     (wheel,) = DIST.glob("*.whl")
