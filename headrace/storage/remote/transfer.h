@@ -41,7 +41,7 @@ struct FetchJob {
   uint64_t got = 0;                  // bytes at their destination, from the start of the range
   std::optional<ObjectFacts> facts;  // of the version being read
   BytePlaces room;                   // destination of all bytes, once `facts` are known
-  // One, or several while it is hedged, in order of their start.
+  // One transfer, or several while the fetch is hedged, in order of their start.
   std::vector<Transfer*> transfers = {};
   std::optional<std::stop_callback<std::function<void()>>> on_unneeded = {};
 

@@ -45,7 +45,7 @@ class CopiedBatches:
 
     def next(self, ended: Callable[[], bool]) -> list[list[Any]] | None:
         """For each device, its part of a batch, on the device; None at the end of the epoch, or if
-        ``ended()`` says that the batch is no longer wanted.
+        ``ended()`` says that the batch is no longer needed.
         """
         if self._resting is not None:
             self.begin(self._resting)
