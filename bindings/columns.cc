@@ -31,10 +31,10 @@ using Which = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::
 std::vector<uint32_t> numbers_from(const std::optional<Which>& which) {
   std::vector<uint32_t> out;
   if (!which) return out;
-  constexpr int64_t kMost = UINT32_MAX;
+  constexpr int64_t kMax = UINT32_MAX;
   out.reserve(which->size());
   for (const int64_t number : std::span(which->data(), which->size())) {
-    out.push_back(static_cast<uint32_t>(number < 0 ? kMost : std::min(number, kMost)));
+    out.push_back(static_cast<uint32_t>(number < 0 ? kMax : std::min(number, kMax)));
   }
   return out;
 }

@@ -55,10 +55,10 @@ DeferredPicture with(const DeferredPicture& self, Step&& step) {
   return out;
 }
 
-constexpr int kMostSide = 1 << 24;
+constexpr int kMaxSide = 1 << 24;
 
 void check_side(int64_t pixels) {
-  if (pixels < 1 || pixels > kMostSide)
+  if (pixels < 1 || pixels > kMaxSide)
     throw nb::value_error("height and width must be 1 to 2^24 pixels");
 }
 

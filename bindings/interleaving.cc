@@ -13,12 +13,12 @@
 namespace headrace::python {
 namespace {
 
-constexpr int kMost = 4;  // channels
+constexpr int kMax = 4;  // channels
 
 TensorView bytes_of(nb::handle array, size_t channel_axis) {
   TensorView view = borrowed_view(array);
   if (view.dtype != DType::kUInt8 || view.shape.size() != 3 || view.shape[channel_axis] < 1 ||
-      view.shape[channel_axis] > kMost) {
+      view.shape[channel_axis] > kMax) {
     throw nb::type_error("bytes of 1 to 4 channels");
   }
   return view;
@@ -37,10 +37,10 @@ Array interleaved(nb::handle planes, bool reversed) {
   const int64_t pixels = in.shape[1] * in.shape[2];
   Array out = make_array(DType::kUInt8, {in.shape[1], in.shape[2], channels});
   const StoreTable& same = PixelMap::identity(DType::kUInt8)->table(0);
-  std::array<const StoreTable*, kMost> tables{};
+  std::array<const StoreTable*, kMax> tables{};
   tables.fill(&same);
   in_chunks(0, pixels, [&](int64_t begin, int count) {
-    std::array<const uint8_t*, kMost> from{};
+    std::array<const uint8_t*, kMax> from{};
     for (int c = 0; c < channels; ++c) {
       const int plane = reversed ? channels - 1 - c : c;
       from[c] = static_cast<const uint8_t*>(in.data) + plane * pixels + begin;
@@ -63,12 +63,12 @@ Array planar(nb::handle rows, bool reversed) {
   };
   const auto* from = static_cast<const uint8_t*>(in.data);
   const int64_t last = std::max<int64_t>(0, pixels - kSlack);
-  std::array<uint8_t*, kMost> to{};
+  std::array<uint8_t*, kMax> to{};
   in_chunks(0, last, [&](int64_t begin, int count) {
     for (int c = 0; c < channels; ++c) to[c] = plane_of(c) + begin;
     deinterleave_row(from + begin * channels, channels, count, to.data());
   });
-  std::array<std::array<uint8_t, 2 * kSlack>, kMost> ends;
+  std::array<std::array<uint8_t, 2 * kSlack>, kMax> ends;
   for (int c = 0; c < channels; ++c) to[c] = ends[c].data();
   const int left = static_cast<int>(pixels - last);
   deinterleave_row(from + last * channels, channels, left, to.data());

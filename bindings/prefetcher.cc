@@ -147,13 +147,13 @@ void start(PrefetcherHandle& self, nb::object pull) {
 
 // Each prefetcher takes the same part of all batches.
 void start_loader(const LoaderHandle& loader, const std::vector<PrefetcherHandle*>& prefetchers,
-                  int most_ahead) {
+                  int max_ahead) {
   std::vector<std::shared_ptr<Prefetcher>> started;
   for (PrefetcherHandle* handle : prefetchers) started.push_back(handle->get());
   std::shared_ptr<Loader> shared = loader.get();
   ReleasedGil no_gil;
   const int parts = static_cast<int>(started.size());
-  auto batches = std::make_shared<SharedBatches>(std::move(shared), parts, most_ahead);
+  auto batches = std::make_shared<SharedBatches>(std::move(shared), parts, max_ahead);
   for (int part = 0; part < parts; ++part) {
     started[static_cast<size_t>(part)]->start(std::make_unique<LoaderFeed>(batches, part),
                                               check_signals);
@@ -286,7 +286,7 @@ void bind_prefetcher(nb::module_& module) {
       .def("close", [](PrefetcherHandle& self) { self.close(check_signals); });
   module.def(
       "start_loader", &start_loader, nb::arg("loader"), nb::arg("prefetchers"),
-      nb::arg("most_ahead"),
+      nb::arg("max_ahead"),
       "Divides the rows of the loader's batches over the prefetchers, which own the loader until "
       "all of them are stopped.");
   module.def(

@@ -39,7 +39,7 @@ const ErrorCode kFilesystemFailed{
     "(fs.info(path), fs.cat_file(path)) should fail without Headrace, too."};
 
 constexpr std::string_view kScheme = "filesystem://";
-constexpr size_t kMostCalls = 32;
+constexpr size_t kMaxCalls = 32;
 constexpr double kLookAgainSeconds =
     10;  // between checks whether a file is still the one that was opened
 constexpr size_t kCopiedWithGil = 64 << 10;
@@ -59,7 +59,7 @@ Objects& objects() {
 }
 
 BurstThreads& threads() {
-  static BurstThreads* const all = new BurstThreads(kMostCalls);
+  static BurstThreads* const all = new BurstThreads(kMaxCalls);
   return *all;
 }
 

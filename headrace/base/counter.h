@@ -21,7 +21,7 @@ enum class Tells : uint8_t {
 // How the counters of several ranks, devices or worker processes are combined.
 enum class Adds : uint8_t {
   kSum,
-  kMost,  // the largest: all measure the same time span, or have the same value
+  kMax,  // the largest: all measure the same time span, or have the same value
 };
 
 using CountsByReason = std::vector<std::pair<std::string_view, int64_t>>;

@@ -12,7 +12,7 @@
 namespace headrace {
 
 struct JsonDecimal {
-  static constexpr int kMostDigits = 19;  // that many always fit into the mantissa
+  static constexpr int kMaxDigits = 19;  // that many always fit into the mantissa
 
   bool negative = false;
   uint64_t mantissa = 0;    // of the first 19 significant digits
@@ -22,7 +22,7 @@ struct JsonDecimal {
 
   void add(unsigned digit, bool fraction) {
     significant += significant > 0 || digit > 0;
-    if (significant <= kMostDigits) mantissa = mantissa * 10 + digit;
+    if (significant <= kMaxDigits) mantissa = mantissa * 10 + digit;
     if (fraction) {
       --exponent;
       leading -= significant == 0;
@@ -36,8 +36,8 @@ struct JsonDecimal {
   }
 
   std::optional<int64_t> integer() const {
-    constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-    if (significant > kMostDigits || mantissa > kMost + negative) return {};
+    constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
+    if (significant > kMaxDigits || mantissa > kMax + negative) return {};
     return static_cast<int64_t>(negative ? -mantissa : mantissa);
   }
 
@@ -47,7 +47,7 @@ struct JsonDecimal {
                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     // Both factors are exact, so the result is rounded once (Clinger 1990).
-    if (significant <= kMostDigits && mantissa < uint64_t{1} << 53 && exponent >= -22 &&
+    if (significant <= kMaxDigits && mantissa < uint64_t{1} << 53 && exponent >= -22 &&
         exponent <= 22) {
       const double digits = static_cast<double>(mantissa);
       const double out = exponent < 0 ? digits / kPowers[-exponent] : digits * kPowers[exponent];

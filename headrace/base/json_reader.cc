@@ -47,7 +47,7 @@ bool JsonReader::more() {
   const char* keep = token_ ? token_ : at_;
   const size_t kept = end_ - keep, before = at_ - keep;
   if (kept == window_.size()) {
-    if (kept > kMostTokenBytes / 2) {
+    if (kept > kMaxTokenBytes / 2) {
       fail("a string or number of more than 64 MiB");
       return false;
     }
@@ -258,14 +258,14 @@ void JsonReader::read_digits(JsonDecimal& out, bool fraction) {
 
 // REQUIRES: at_ is after the e.
 void JsonReader::read_exponent(JsonDecimal& out) {
-  constexpr int64_t kMost = 1000000000;
+  constexpr int64_t kMax = 1000000000;
   int c = now();
   const bool down = c == '-';
   if (down || c == '+') ++at_;
   if (!is_digit(now())) return unexpected("a digit");
   int64_t exponent = 0;
   for (c = now(); is_digit(c); c = now()) {
-    exponent = std::min(exponent * 10 + (c - '0'), kMost);
+    exponent = std::min(exponent * 10 + (c - '0'), kMax);
     ++at_;
   }
   out.shift(down ? -exponent : exponent);

@@ -38,7 +38,7 @@ class JsonReader {
  public:
   enum class Type : uint8_t { kObject, kArray, kString, kNumber, kBool, kNull, kNone };
   static constexpr int kMaxDepth = 128;
-  static constexpr size_t kMostTokenBytes = size_t{64} << 20;
+  static constexpr size_t kMaxTokenBytes = size_t{64} << 20;
 
   // Fills the span, perhaps partly, and returns how many bytes; 0 at the end.
   using Refill = std::function<Result<size_t>(std::span<uint8_t>)>;

@@ -52,7 +52,7 @@ std::string_view JsonReader::read_string() {
     if (c == '\\') {
       if (!std::exchange(escaped, true)) text_.clear();
       text_.append(token_, at_ - token_);
-      if (text_.size() > kMostTokenBytes) fail("a string of more than 64 MiB", start);
+      if (text_.size() > kMaxTokenBytes) fail("a string of more than 64 MiB", start);
       token_ = at_;
       read_escape();
       token_ = at_;

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 // All lanes together get a sixteenth of the free memory. With less than 64 MiB, a part would hold
 // only a few photos; more than 512 MiB, which hold 600 of them, would gain nothing.
-constexpr size_t kShare = 16, kLeast = 64 * kMiB, kMost = 512 * kMiB;
+constexpr size_t kShare = 16, kMin = 64 * kMiB, kMax = 512 * kMiB;
 // If the longest row of a photo takes several milliseconds, four concurrent batches hide that.
 constexpr size_t kLanes = 4, kFewLanes = 2, kLittleMemory = 4096 * kMiB;
 
@@ -37,7 +37,7 @@ size_t DeviceLanes::limit() {
   if (most_ > 0 && limit_ > 0) return limit_;
   const size_t free = device_->free_bytes();
   if (most_ == 0) most_ = free < kLittleMemory ? kFewLanes : kLanes;
-  if (limit_ == 0) limit_ = std::clamp(free / kShare / most_, kLeast, kMost);
+  if (limit_ == 0) limit_ = std::clamp(free / kShare / most_, kMin, kMax);
   return limit_;
 }
 

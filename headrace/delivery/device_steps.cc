@@ -40,7 +40,7 @@ DeviceSteps::DeviceSteps(std::shared_ptr<const Plan> plan, Work work,
 
 // The reason why it cannot be added; empty if it can.
 std::string DeviceSteps::add_field(size_t field) {
-  constexpr int kMostOfKernels = 4;
+  constexpr int kMaxOfKernels = 4;
   const FieldState& state = plan_->inputs()[field];
   if (!is_picture(state.kind) || !plan_->wanted()[field]) {
     pictures_.push_back(nullptr);
@@ -50,7 +50,7 @@ std::string DeviceSteps::add_field(size_t field) {
   const bool known = !open || (resizes() && field < differing_.size() && differing_[field] &&
                                !differing_[field]->empty() && state.shape[0] > 0);
   if (!known) return "\"" + state.name + "\", whose records differ in size";
-  if (state.dtype != DType::kUInt8 || state.shape[0] > kMostOfKernels) {
+  if (state.dtype != DType::kUInt8 || state.shape[0] > kMaxOfKernels) {
     return "\"" + state.name + "\", which is " + text_of(state);
   }
   pictures_.push_back(std::make_shared<Picture>(int(state.shape[0]), open ? 1 : int(state.shape[1]),

@@ -7,13 +7,13 @@ namespace {
 using S = PrefetchStats;
 
 constexpr Counter<PrefetchStats> kPrefetchCounters[] = {
-    {"batches", "batches", "Batches copied.", value_of<&S::batches>, Tells::kSoFar, Adds::kMost},
+    {"batches", "batches", "Batches copied.", value_of<&S::batches>, Tells::kSoFar, Adds::kMax},
     {"bytes", "bytes", "Bytes copied.", value_of<&S::bytes>},
     {"delivered_bytes", "bytes",
      "Bytes of the batches as delivered; more than were copied if rows are finished on the device.",
      value_of<&S::delivered_bytes>},
     {"wait_seconds", "seconds", "Time the loop waited for batches.", value_of<&S::wait_seconds>,
-     Tells::kSoFar, Adds::kMost},
+     Tells::kSoFar, Adds::kMax},
     {"source_seconds", "seconds", "Time spent in the source.", value_of<&S::feed_seconds>},
     {"prepare_seconds", "seconds", "Time spent assembling input that the device finishes.",
      value_of<&S::prepare_seconds>},
@@ -29,7 +29,7 @@ constexpr Counter<PrefetchStats> kPrefetchCounters[] = {
     {"lanes", "streams", "Streams that finish rows in parallel on the device.", value_of<&S::lanes>,
      Tells::kNow},
     {"lane_bytes", "bytes", "The part of scratch_bytes that one lane may use.",
-     value_of<&S::lane_bytes>, Tells::kNow, Adds::kMost},
+     value_of<&S::lane_bytes>, Tells::kNow, Adds::kMax},
     {"parts", "parts", "Number of parts in which batches were finished on the device.",
      value_of<&S::parts>},
     {"pinned_bytes", "bytes", "Pinned memory on the host.", value_of<&S::pinned_bytes>,

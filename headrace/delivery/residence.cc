@@ -248,7 +248,7 @@ void Residence::prepare(const SourcePtr& source,
                                           .schema = schema_,
                                           .threads = asked_.threads,
                                           .memory_limit = asked_.memory_limit - most_,
-                                          .most_bytes = std::max(most_, estimate_),
+                                          .max_bytes = std::max(most_, estimate_),
                                           .record_bytes = estimate_ / size_t(asked_.source->size()),
                                           .warn = warn},
                                          why, interrupted);

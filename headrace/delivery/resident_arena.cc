@@ -41,13 +41,13 @@ int64_t ResidentSet::batches_in_arena() const {
     batch += table->field.record_bytes() * size_t(options_.batch_rows);
   }
   const auto most = static_cast<int64_t>(kArenaBytes / std::max<size_t>(batch, 1));
-  const int64_t batches = std::clamp<int64_t>(most, 1, kMostInArena);
+  const int64_t batches = std::clamp<int64_t>(most, 1, kMaxInArena);
   // The rest of the device's memory is for the model.
   const bool is_scarce = device_->free_bytes() / 8 < size_t(kBatches * batches) * batch;
   return is_scarce ? 1 : batches;
 }
 
-int64_t ResidentSet::most_rows() const {
+int64_t ResidentSet::max_rows() const {
   return options_.batch_rows * std::max<int64_t>(arena_batches_, 1);
 }
 
@@ -90,7 +90,7 @@ void ResidentSet::fill_arena(const Sampler& sampler, const BatchLayout& layout, 
   }
   choose(sampler, seed, epoch, positions_of(layout, batch, batches));
   try {
-    arena_.fields = cut(most_rows());
+    arena_.fields = cut(max_rows());
   } catch (const Exception& exception) {
     if (exception.error().code->id != "HR0880" || arena_batches_ == 1) throw;
     arena_batches_ = 1;  // the device has no room for more

@@ -51,9 +51,9 @@ ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, in
   for (auto& table : tables_) load(*table);
   arena_batches_ = batches_in_arena();
   for (auto& table : tables_) {
-    if (table->edited) table->edits = device_->allocate(size_t(most_rows()) * sizeof(PictureEdit));
+    if (table->edited) table->edits = device_->allocate(size_t(max_rows()) * sizeof(PictureEdit));
   }
-  device_indices_ = device_->allocate(size_t(most_rows()) * 8);
+  device_indices_ = device_->allocate(size_t(max_rows()) * 8);
   if (arena_batches_ > 0 && options_.steps) {
     edits_ahead_ = std::make_unique<EditsAhead>(options_.steps, options_.threads);
   }

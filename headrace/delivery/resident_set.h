@@ -52,8 +52,8 @@ struct ResidentOptions {
 
 class ResidentSet {
  public:
-  static constexpr int kBatches = 4;           // per ring; or arenas
-  static constexpr int64_t kMostInArena = 64;  // batches
+  static constexpr int kBatches = 4;          // per ring; or arenas
+  static constexpr int64_t kMaxInArena = 64;  // batches
 
   // Copies the fields to the device. Throws Exception HR0891 if it has no room for them.
   ResidentSet(DevicePtr device, std::vector<ResidentField> fields, int64_t records,
@@ -103,7 +103,7 @@ class ResidentSet {
   void load_pictures(const Table& table, uint8_t* values);
   void load_steps(Table& table);
   int64_t batches_in_arena() const;
-  int64_t most_rows() const;  // made at once
+  int64_t max_rows() const;  // made at once
   void fill_arena(const Sampler& sampler, const BatchLayout& layout, uint64_t seed, uint64_t epoch,
                   int64_t batch);
   void choose(const Sampler& sampler, uint64_t seed, uint64_t epoch,

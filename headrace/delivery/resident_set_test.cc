@@ -74,7 +74,7 @@ void check_arenas(uint32_t seed) {
   const int ranks = 1 + int(random() % 3), rank = int(random() % uint32_t(ranks));
   const BatchLayout layout(sampler->size(), rows * ranks, rank, ranks, LastBatch::kPad);
   std::deque<std::pair<Batch, std::vector<Bytes>>> kept;
-  const size_t most_kept = random() % 9;
+  const size_t max_kept = random() % 9;
   for (uint64_t epoch = 0; epoch < 2; ++epoch) {
     for (int64_t number = 0; number < layout.batches(); ++number) {
       if (random() % 9 == 0) number = int64_t(random() % uint64_t(layout.batches()));
@@ -98,7 +98,7 @@ void check_arenas(uint32_t seed) {
         consumer->synchronize();
       }
       kept.emplace_back(std::move(batch), std::move(expected));
-      while (kept.size() > most_kept) {
+      while (kept.size() > max_kept) {
         for (size_t i = 0; i < data.fields.size(); ++i) {
           ASSERT_EQ(read(*device, kept.front().first.fields[i]), kept.front().second[i]);
         }

@@ -11,15 +11,15 @@ namespace headrace {
 namespace {
 
 constexpr size_t kBatchBytes = size_t{4} << 20;  // reserved while records are made
-constexpr int64_t kMostRows = 256;
+constexpr int64_t kMaxRows = 256;
 constexpr size_t kSourcePageBytes = size_t{8} << 20;
-constexpr int64_t kMostBad = 10'000;  // maximum number of errors listed
+constexpr int64_t kMaxBad = 10'000;  // maximum number of errors listed
 
 int64_t rows_of(const ResidentFill& fill) {
   const int64_t records = fill.source->size();
   const size_t record = std::max<size_t>({batch_bytes(*fill.plan, 1), fill.record_bytes, 1});
   return std::clamp<int64_t>(static_cast<int64_t>(kBatchBytes / record), 1,
-                             std::min(kMostRows, records));
+                             std::min(kMaxRows, records));
 }
 
 }  // namespace
@@ -76,13 +76,13 @@ std::shared_ptr<const ResidentSource> ResidentSource::filled_by_engine(
                 bad);
   engine.start(0, 0);
   while (const std::optional<Batch> batch = engine.next(interrupted)) {
-    if (out->keep(*batch, fill.most_bytes)) continue;
+    if (out->keep(*batch, fill.max_bytes)) continue;
     why = "the first " + std::to_string((batch->index + 1) * rows_of(fill)) + " of " +
           std::to_string(records) + " records take more than " +
-          std::to_string(fill.most_bytes >> 20) + " MiB";
+          std::to_string(fill.max_bytes >> 20) + " MiB";
     return nullptr;
   }
-  if (bad.total() > kMostBad) {
+  if (bad.total() > kMaxBad) {
     why = std::to_string(bad.total()) + " records are bad";
     return nullptr;
   }
@@ -104,7 +104,7 @@ std::shared_ptr<const ResidentSource> ResidentSource::filled_by_engine(
   return out;
 }
 
-bool ResidentSource::keep(const Batch& batch, size_t most_bytes) {
+bool ResidentSource::keep(const Batch& batch, size_t max_bytes) {
   const auto* ids = static_cast<const int64_t*>(batch["id"].view.data);
   const std::span<const int64_t> records(ids, static_cast<size_t>(batch.size));
   for (const BatchField& field : batch.fields) {
@@ -112,7 +112,7 @@ bool ResidentSource::keep(const Batch& batch, size_t most_bytes) {
     if (at == schema_.end()) continue;
     Held& held = held_[static_cast<size_t>(at - schema_.begin())];
     if (!held.is_dense) {
-      if (!keep_list(field, records, held, most_bytes)) return false;
+      if (!keep_list(field, records, held, max_bytes)) return false;
       continue;
     }
     const auto* from = static_cast<const uint8_t*>(field.view.data);
@@ -121,18 +121,18 @@ bool ResidentSource::keep(const Batch& batch, size_t most_bytes) {
       from += held.record_bytes;
     }
   }
-  return bytes_ <= most_bytes;
+  return bytes_ <= max_bytes;
 }
 
 bool ResidentSource::keep_list(const BatchField& field, std::span<const int64_t> records,
-                               Held& held, size_t most_bytes) {
+                               Held& held, size_t max_bytes) {
   for (size_t row = 0; row < records.size(); ++row) {
     const auto record = static_cast<size_t>(records[row]);
     const bool is_string = held.shapes.empty();
     const void* const from =
         is_string ? static_cast<const void*>(field.strings[row].data()) : field.items[row].data;
     const size_t bytes = is_string ? field.strings[row].size() : field.items[row].dense_bytes();
-    if (bytes_ + bytes > most_bytes) return false;
+    if (bytes_ + bytes > max_bytes) return false;
     uint8_t* const to = take(bytes);
     if (bytes > 0) std::memcpy(to, from, bytes);
     held.places[record] = {to, bytes};

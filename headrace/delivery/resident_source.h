@@ -28,14 +28,14 @@ struct ResidentFill {
   Schema schema;                     // of the result; fields that the plan delivers are held
   int threads = 1;
   size_t memory_limit = 0;  // while the records are made
-  size_t most_bytes = 0;    // upper limit for them
+  size_t max_bytes = 0;     // upper limit for them
   size_t record_bytes = 0;  // of one record, approximately
   std::function<void(const std::string&)> warn = {};
 };
 
 class ResidentSource final : public SourceAround {
  public:
-  // Null if the records take more than most_bytes, or too many are bad; `why` says which. Throws
+  // Null if the records take more than max_bytes, or too many are bad; `why` says which. Throws
   // errors that end a run, and what `interrupted` throws. shared: by the loader and its engine.
   static std::shared_ptr<const ResidentSource> filled(const ResidentFill& fill, std::string& why,
                                                       const std::function<void()>& interrupted);
@@ -67,9 +67,9 @@ class ResidentSource final : public SourceAround {
   explicit ResidentSource(const ResidentFill& fill);
   static std::shared_ptr<const ResidentSource> filled_by_engine(
       const ResidentFill& fill, std::string& why, const std::function<void()>& interrupted);
-  bool keep(const Batch& batch, size_t most_bytes);
+  bool keep(const Batch& batch, size_t max_bytes);
   bool keep_list(const BatchField& field, std::span<const int64_t> records, Held& held,
-                 size_t most_bytes);
+                 size_t max_bytes);
   uint8_t* take(size_t bytes);
 
   const Schema schema_;

@@ -11,16 +11,16 @@ namespace headrace {
 namespace {
 
 // Smaller tensors stay in the caches, from which the device reads them.
-constexpr size_t kLeastInPieces = size_t{256} << 10;
-constexpr int kMostHelpers = 8;  // together with the caller they saturate the bus
+constexpr size_t kMinInPieces = size_t{256} << 10;
+constexpr int kMaxHelpers = 8;  // together with the caller they saturate the bus
 
 }  // namespace
 
-int StagingCopier::default_helpers() { return std::min(kMostHelpers, allowed_cores().count() / 2); }
+int StagingCopier::default_helpers() { return std::min(kMaxHelpers, allowed_cores().count() / 2); }
 
 void StagingCopier::copy(void* to, uint8_t* staged, const void* from, size_t bytes,
                          Stream& stream) {
-  if (bytes < kLeastInPieces) {
+  if (bytes < kMinInPieces) {
     if (bytes > 0) std::memcpy(staged, from, bytes);
     return stream.copy(to, staged, bytes);
   }

@@ -14,7 +14,7 @@ namespace headrace {
 namespace {
 
 constexpr int64_t kRecords = 64, kAtOnce = 8;
-constexpr double kMostSeconds = 0.5;
+constexpr double kMaxSeconds = 0.5;
 
 // Steps that are only applied when batches are made.
 bool is_passed_over(const Plan& plan, int at) {
@@ -74,7 +74,7 @@ DeviceDecoding::Counts try_decoding(const RowTask& task) {
     return counts;
   }
   const auto log = std::make_shared<DeviceDecoding>();
-  const double until = now() + kMostSeconds;
+  const double until = now() + kMaxSeconds;
   Renderer renderer;
   for (int64_t first = 0; first < records && (first == 0 || now() < until); first += kAtOnce) {
     const BatchRange range{first, std::min(first + kAtOnce, records)};

@@ -354,7 +354,7 @@ void OpenBatches::consumer_arrives() {
   bool begins_to_keep = false;
   {
     MutexLock lock(mutex_);
-    const bool keeps = rings_.most_out() - static_cast<int>(open_.size()) >= 2;
+    const bool keeps = rings_.max_out() - static_cast<int>(open_.size()) >= 2;
     begins_to_keep = keeps && !consumer_keeps_;
     consumer_keeps_ = keeps;
     consumer_waits_ = true;

@@ -14,7 +14,7 @@ constexpr int kLongestRun = 256;
 constexpr size_t kSpareRuns = 256;  // kept for reuse
 // Near the end of a batch the rest is divided among threads, but not into pieces so small that a
 // decoder of several lanes cannot fill them.
-constexpr int kLeastShare = 8;
+constexpr int kMinShare = 8;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ int Runs::length_of(int rows) const {
   const int fair = std::max<int>(1, (rows + threads_ - 1) / threads_);
   const int long_enough =
       static_cast<int>(std::clamp(kRunSeconds / record_seconds_, 1.0, double{kLongestRun}));
-  const int length = std::min({rows, std::max(fair, kLeastShare), long_enough});
+  const int length = std::min({rows, std::max(fair, kMinShare), long_enough});
   if (python_workers_ == 0) return length;
   // A run is given to one worker as a whole.
   const int batch = static_cast<int>(batch_rows_);

@@ -54,14 +54,14 @@ class Geometry {
   std::span<const Move> moves() const { return {moves_.data(), count_}; }
 
  private:
-  static constexpr size_t kMost = 4;
+  static constexpr size_t kMax = 4;
   Geometry& add(const Move& move) {
-    assert(count_ < kMost);
+    assert(count_ < kMax);
     moves_[count_++] = move;
     return *this;
   }
 
-  std::array<Move, kMost> moves_;
+  std::array<Move, kMax> moves_;
   size_t count_ = 0;
 };
 

@@ -35,15 +35,15 @@ bool is_close(Real a, Real b) {
 // Index of the first corner: the leftmost, of two of these the upper one.
 template <class Real>
 size_t first_corner(const BoxCorners<Real>& box) {
-  Real most_x = 0, most_y = 0;
+  Real max_x = 0, max_y = 0;
   for (size_t i = 0; i < 8; i += 2) {
-    most_x = i ? max_of(most_x, std::abs(box[i])) : std::abs(box[i]);
-    most_y = i ? max_of(most_y, std::abs(box[i + 1])) : std::abs(box[i + 1]);
+    max_x = i ? max_of(max_x, std::abs(box[i])) : std::abs(box[i]);
+    max_y = i ? max_of(max_y, std::abs(box[i + 1])) : std::abs(box[i + 1]);
   }
   size_t first = 0;
   Real least = std::numeric_limits<Real>::quiet_NaN();
   for (size_t i = 0; i < 4; ++i) {
-    const Real value = box[2 * i + 1] / most_y + (box[2 * i] / most_x) * 100;
+    const Real value = box[2 * i + 1] / max_y + (box[2 * i] / max_x) * 100;
     if (i > 0 && value >= least) continue;
     least = value;
     first = i;

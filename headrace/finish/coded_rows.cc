@@ -20,7 +20,7 @@ using Place = DeviceDecoding::Place;
 constexpr size_t kSlotAlignment = 16;
 // Limit on the device memory that a picture may take in addition to the batch's output. A batch
 // that exceeds one scratch buffer is decoded in parts, but a picture is never split.
-constexpr int64_t kMostScratch = int64_t{128} << 20;
+constexpr int64_t kMaxScratch = int64_t{128} << 20;
 // Gaps up to this many bytes between two rows are copied too, because a separate copy takes as
 // long.
 constexpr size_t kCopiedAlong = size_t{128} << 10;
@@ -108,7 +108,7 @@ CodedRows::CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDec
     : shape_(shape),
       log_(std::move(log)),
       capacity_(size_t(rows) * slot_row_bytes(shape, coded)),
-      most_told_(size_t(rows) * told_row_bytes(coded)),
+      max_told_(size_t(rows) * told_row_bytes(coded)),
       rows_(size_t(rows)),
       promised_(size_t(rows) * in_slot(size_t(element_count(shape)))),
       stages_(shape) {}
@@ -131,7 +131,7 @@ bool CodedRows::place(int64_t row, size_t bytes, size_t told) {
   if (bytes <= its.room) return true;
   const size_t wanted = in_slot(bytes);
   const size_t promised = its.placed ? 0 : in_slot(pixel_bytes());
-  if (!add_within(told_, told, most_told_)) return false;
+  if (!add_within(told_, told, max_told_)) return false;
   if (!add_within(promised_, wanted - promised, capacity_)) {
     told_ -= told;
     return false;
@@ -208,7 +208,7 @@ DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, JpegDrafting& dra
   const Place where = begin_draft(*window, *jpeg, drafting, draft);
   if (where != Place::kDevice) return where;
   if (draft.picture.channels != shape_[0]) return Place::kFormat;
-  if (scratch_of(draft) > kMostScratch) return Place::kLarge;
+  if (scratch_of(draft) > kMaxScratch) return Place::kLarge;
   coded.window = *window;
   coded.window.picture = {};  // its bytes are freed with the record
   coded.stages = std::move(program->stages);

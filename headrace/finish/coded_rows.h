@@ -128,7 +128,7 @@ class CodedRows {
 
   const Shape shape_;
   const std::shared_ptr<DeviceDecoding> log_;
-  size_t capacity_, most_told_;
+  size_t capacity_, max_told_;
   std::vector<Row> rows_;
   // promised_: slot bytes of rows that have a position, plus the pixels of the others. used_: slot
   // bytes of rows that have a position. told_: host bytes of the device's instructions.

@@ -10,7 +10,7 @@ namespace headrace {
 namespace {
 
 constexpr int64_t kLookedAt = 16;
-constexpr size_t kMostOfOne = size_t{8} << 20;
+constexpr size_t kMaxOfOne = size_t{8} << 20;
 
 bool is_near(const Source& source) {
   return source.read_style() == ReadStyle::kMemory || source.read_style() == ReadStyle::kFiles;
@@ -37,7 +37,7 @@ size_t coded_share(const Source& source, const Plan& plan) {
     for (size_t field = 0; field < schema.size(); ++field) {
       if (wanted[field]) largest = std::max(largest, record.fields[field].bytes.size());
     }
-    bytes += std::min(largest, kMostOfOne);
+    bytes += std::min(largest, kMaxOfOne);
   }
   return std::max(CodedRows::kUsualRow, bytes / size_t(count) / 8 * 9);
 }

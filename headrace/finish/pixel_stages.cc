@@ -110,7 +110,7 @@ uint32_t PixelStages::table_number(const QuickTable& table) {
 }
 
 void PixelStages::lay_out() {
-  size_t at = 0, most_measured = 0;
+  size_t at = 0, max_measured = 0;
   const auto take = [&at](size_t& begins, size_t bytes) {
     begins = at;
     at = end_of(at, bytes);
@@ -120,14 +120,14 @@ void PixelStages::lay_out() {
     take(stage.measures_at, byte_count(stage.measures));
     take(stage.programs_at, byte_count(stage.programs));
     take(stage.moves_at, stage.moves.parameter_bytes());
-    most_measured = std::max(most_measured, stage.measures.size());
+    max_measured = std::max(max_measured, stage.measures.size());
     [[maybe_unused]] const size_t fours = (pixels() + 3) / 4;
     assert(stage.programs.size() * fours <= std::numeric_limits<uint32_t>::max());
   }
   take(instructions_at_, byte_count(instructions_));
   take(tables_at_, tables_.size());
   parameters_end_ = at;
-  const size_t values = most_measured * size_t(channels_) * kValues;
+  const size_t values = max_measured * size_t(channels_) * kValues;
   measured_at_ = end_of(0, values * sizeof(uint32_t));  // after the counts
   scratch_end_ = end_of(measured_at_, values);
 }

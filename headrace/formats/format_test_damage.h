@@ -15,10 +15,10 @@
 namespace headrace {
 
 // Truncates the file, flips a bit, or both, at random positions, `rounds` times. Each damaged file
-// either opens with at most `most_records` records, and errors of bad records have their number, or
+// either opens with at most `max_records` records, and errors of bad records have their number, or
 // it is rejected with `code`.
 inline void expect_damage_is_told(const std::string& whole, const std::string& format, int rounds,
-                                  int64_t most_records, std::string_view code) {
+                                  int64_t max_records, std::string_view code) {
   const TemporaryFolder folder;
   std::mt19937 random(2);
   for (int round = 0; round < rounds; ++round) {
@@ -28,7 +28,7 @@ inline void expect_damage_is_told(const std::string& whole, const std::string& f
     const std::string path = folder.write("damaged", bytes);
     try {
       const SourcePtr source = open_source(path, {{"format", format}});
-      ASSERT_LE(source->size(), most_records);
+      ASSERT_LE(source->size(), max_records);
       for (int64_t i = 0; i < source->size(); ++i) {
         const RecordData data = read_record(*source, i);
         if (!data.result) {

@@ -21,7 +21,7 @@ CounterValue finished_before(const S& stats) {
 }
 
 constexpr Counter<LoaderStats> kLoaderCounters[] = {
-    {"batches", "batches", "Batches received.", value_of<&S::batches>, Tells::kSoFar, Adds::kMost},
+    {"batches", "batches", "Batches received.", value_of<&S::batches>, Tells::kSoFar, Adds::kMax},
     {"records", "records", "Records in these batches.", value_of<&S::records>},
     {"bad_records", "records", "Bad records.", value_of<&S::bad_records>, Tells::kSoFar, Adds::kSum,
      "bad_records_total"},
@@ -43,9 +43,9 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
 
     // Times; stages are totals of all threads, estimated by sampling.
     {"wall_seconds", "seconds", "Time of iteration.", value_of<&S::wall_seconds>, Tells::kSoFar,
-     Adds::kMost},
+     Adds::kMax},
     {"wait_seconds", "seconds", "Time the loop waited for batches.", value_of<&S::wait_seconds>,
-     Tells::kSoFar, Adds::kMost},
+     Tells::kSoFar, Adds::kMax},
     {"stages.read", "seconds",
      "Reading records, summed over all threads; stages are estimated by sampling.",
      value_of<&S::stages, &StageSeconds::read>, Tells::kSoFar, Adds::kSum, "", "reading"},
@@ -67,7 +67,7 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
      value_of<&S::stages, &StageSeconds::python>, Tells::kSoFar, Adds::kSum, "",
      "Python transforms"},
     {"stages.wait", "seconds", "The same as wait_seconds, repeated next to the stages.",
-     value_of<&S::wait_seconds>, Tells::kSoFar, Adds::kMost},
+     value_of<&S::wait_seconds>, Tells::kSoFar, Adds::kMax},
 
     {"threads", "threads", "Threads of the loader.", value_of<&S::threads>, Tells::kNow, Adds::kSum,
      "threads"},
@@ -98,9 +98,9 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
     {"index.grows", "", "Whether the index is extended while batches are made.",
      value_of<&S::row_index, &RowIndexStats::learns>, Tells::kNow},
     {"index.pictures", "images", "Images in the dataset.",
-     value_of<&S::row_index, &RowIndexStats::pictures>, Tells::kNow, Adds::kMost},
+     value_of<&S::row_index, &RowIndexStats::pictures>, Tells::kNow, Adds::kMax},
     {"index.entries", "images", "The part of these images with an entry in the row index.",
-     value_of<&S::row_index, &RowIndexStats::entries>, Tells::kNow, Adds::kMost},
+     value_of<&S::row_index, &RowIndexStats::entries>, Tells::kNow, Adds::kMax},
     {"index.used", "images", "Images decoded with their index entry.",
      value_of<&S::row_index, &RowIndexStats::used>},
     {"index.stale", "images", "Images with an outdated entry.",
@@ -110,11 +110,11 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
 
     // The cache, shared by loaders that read the same records. Ranks that share one all count it.
     {"cache.records", "records", "Records in the cache (cache=), of all processes that share it.",
-     value_of<&S::cache, &RecordCache::Counts::records>, Tells::kNow, Adds::kMost},
+     value_of<&S::cache, &RecordCache::Counts::records>, Tells::kNow, Adds::kMax},
     {"cache.bytes", "bytes", "Memory used by the cache, of all processes that share it.",
-     value_of<&S::cache, &RecordCache::Counts::bytes>, Tells::kNow, Adds::kMost},
+     value_of<&S::cache, &RecordCache::Counts::bytes>, Tells::kNow, Adds::kMax},
     {"cache.limit", "bytes", "Limit for the cache's memory.",
-     value_of<&S::cache, &RecordCache::Counts::limit>, Tells::kNow, Adds::kMost},
+     value_of<&S::cache, &RecordCache::Counts::limit>, Tells::kNow, Adds::kMax},
     {"cache.hits", "records", "Records served from the cache.",
      value_of<&S::cache, &RecordCache::Counts::hits>},
     {"cache.shared_hits", "records", "The part of these hits that another process had read.",
@@ -143,7 +143,7 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
     {"disk_cache.failed", "blocks", "Blocks that could not be stored.",
      value_of<&S::disk_cache, &BlockCache::Counts::failed>},
     {"disk_cache.limit", "bytes", "Limit for the disk cache.",
-     value_of<&S::disk_cache, &BlockCache::Counts::limit>, Tells::kNow, Adds::kMost},
+     value_of<&S::disk_cache, &BlockCache::Counts::limit>, Tells::kNow, Adds::kMax},
 };
 
 }  // namespace

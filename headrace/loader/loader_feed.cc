@@ -117,10 +117,10 @@ std::list<HostBatch> divide(const Batch& batch, const Made& made, int64_t parts)
 
 }  // namespace
 
-SharedBatches::SharedBatches(std::shared_ptr<Loader> loader, int parts, int most_ahead)
+SharedBatches::SharedBatches(std::shared_ptr<Loader> loader, int parts, int max_ahead)
     : loader_(std::move(loader)),
       parts_(parts),
-      most_ahead_(most_ahead),
+      max_ahead_(max_ahead),
       of_(static_cast<size_t>(parts)) {
   loader_->prepare();
 }
@@ -142,7 +142,7 @@ std::optional<HostBatch> SharedBatches::next(int part, const std::function<bool(
       if (knows && error_) std::rethrow_exception(error_);
       if (knows && over_) return std::nullopt;
       const auto too_far = [&](const Part& other) {
-        return static_cast<int>(other.waiting.size()) >= most_ahead_;
+        return static_cast<int>(other.waiting.size()) >= max_ahead_;
       };
       takes = knows && !taking_ && std::none_of(of_.begin(), of_.end(), too_far);
       taking_ |= takes;

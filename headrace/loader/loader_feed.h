@@ -30,9 +30,9 @@ struct FedBatch {
 // While it is in use, only the prefetchers' threads may call non-const members of the loader.
 class SharedBatches {
  public:
-  // shared: keeps the loader alive. most_ahead: how many batches one device may be ahead of
+  // shared: keeps the loader alive. max_ahead: how many batches one device may be ahead of
   // another.
-  SharedBatches(std::shared_ptr<Loader> loader, int parts, int most_ahead);
+  SharedBatches(std::shared_ptr<Loader> loader, int parts, int max_ahead);
   std::optional<HostBatch> next(int part, const std::function<bool()>& stopping)
       EXCLUDES_LOCK(mutex_);
   // Makes this batch, of any part, the next one again. Every part must call this, and gets no
@@ -42,7 +42,7 @@ class SharedBatches {
  private:
   bool take_one(uint64_t turn, const std::function<bool()>& stopping) EXCLUDES_LOCK(mutex_);
   const std::shared_ptr<Loader> loader_;
-  const int parts_, most_ahead_;
+  const int parts_, max_ahead_;
   Mutex mutex_;
   Condition changed_;
   bool taking_ GUARDED_BY(mutex_) = false;  // a thread is using the loader, without the lock

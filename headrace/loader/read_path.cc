@@ -36,7 +36,7 @@ std::string ReadPath::caution() const {
 
 std::optional<std::string> ReadPath::look_at_files() {
   if (!cache_.cache) return {};
-  return cache_.cache->forget_changed(*cache_.cached, wanted_, FilesRead::kMostLooks);
+  return cache_.cache->forget_changed(*cache_.cached, wanted_, FilesRead::kMaxLooks);
 }
 
 RowIndexStats ReadPath::row_index() const {

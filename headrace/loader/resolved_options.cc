@@ -48,10 +48,10 @@ int64_t global_batch_of(const LoaderOptions& options) {
           "give exactly one of batch_size (per rank) and global_batch_size, positive",
           "Loader(..., batch_size=256)");
   }
-  constexpr int64_t kMost = int64_t{1} << 31;  // multiplied by a rank, it fits into 64 bits
+  constexpr int64_t kMax = int64_t{1} << 31;  // multiplied by a rank, it fits into 64 bits
   const int64_t times = options.global_batch_size > 0 ? 1 : options.world_size;
   const int64_t records = std::max(options.global_batch_size, options.batch_size);
-  if (records > kMost / times) {
+  if (records > kMax / times) {
     raise(kBadLoaderOption,
           "a batch of " + std::to_string(records) + " records" +
               (times > 1 ? " on each of " + std::to_string(times) + " ranks" : "") +

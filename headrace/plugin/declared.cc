@@ -22,7 +22,7 @@ static_assert(sizeof(headrace_format) >= kFirstFormat);
 
 constexpr uint32_t kKinds = 255, kImageDtypes = 31;
 constexpr uint32_t kFlags = HEADRACE_VALUES | HEADRACE_MOVES | HEADRACE_RANDOM;
-constexpr uint32_t kMostParts = 1000;
+constexpr uint32_t kMaxParts = 1000;
 
 std::string where_taken(const std::string& name) {
   // Names in headrace.transforms that are not operators, including what it imports.
@@ -109,7 +109,7 @@ std::unique_ptr<PluginTransform> declared_transform(Declaring& declaring,
 template <class List, class Part>
 void declare_all(Declaring& declaring, const List& list, uint32_t first, const char* what,
                  const Plugin& plugin, std::vector<std::unique_ptr<Part>>& out, const auto& one) {
-  declaring.check_list(list.data, list.count, list.size, first, kMostParts, what);
+  declaring.check_list(list.data, list.count, list.size, first, kMaxParts, what);
   for (uint32_t i = 0; i < list.count; ++i) {
     declaring.set_subject("");
     out.push_back(one(declaring, copy_of(list, i), plugin));

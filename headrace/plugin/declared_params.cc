@@ -10,12 +10,12 @@ namespace {
 
 constexpr uint32_t kFirstParam = 112;  // bytes in version 1
 static_assert(sizeof(headrace_param) >= kFirstParam);
-constexpr uint32_t kMostParams = 100, kMostChoices = 1000;
+constexpr uint32_t kMaxParams = 100, kMaxChoices = 1000;
 
 }  // namespace
 
 std::vector<Param> Declaring::params(const headrace_params& list, std::deque<std::string>& texts) {
-  check_list(list.data, list.count, list.size, kFirstParam, kMostParams, "parameters");
+  check_list(list.data, list.count, list.size, kFirstParam, kMaxParams, "parameters");
   std::vector<Param> out;
   for (uint32_t i = 0; i < list.count; ++i) {
     const std::string before = subject_;
@@ -73,7 +73,7 @@ void Declaring::set_choices(const headrace_param& given, Param& param,
                             std::deque<std::string>& texts) const {
   if (given.choice_count == 0) return;
   if (given.type != HEADRACE_PARAM_TEXT) refuse("it has choices, but its type is not text");
-  if (!given.choices || given.choice_count > kMostChoices) refuse("its list of choices is invalid");
+  if (!given.choices || given.choice_count > kMaxChoices) refuse("its list of choices is invalid");
   for (uint32_t i = 0; i < given.choice_count; ++i) {
     param.choices.push_back(texts.emplace_back(text(given.choices[i], "a choice")));
   }

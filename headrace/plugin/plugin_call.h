@@ -59,9 +59,9 @@ class PluginMessage {
 
  private:
   bool threw_ = false;
-  static constexpr size_t kMost = 1024;
-  char text_[kMost];
-  headrace_error error_{sizeof(headrace_error), kMost, text_};
+  static constexpr size_t kMax = 1024;
+  char text_[kMax];
+  headrace_error error_{sizeof(headrace_error), kMax, text_};
 };
 
 // What a plug-in's call into the engine returns. No exception may cross the plug-in's frames:

@@ -19,9 +19,9 @@ namespace headrace {
 namespace {
 
 constexpr uint32_t kFirstSignature = 24;  // bytes in version 1
-constexpr uint32_t kMostSignatures = 100, kMostSuffixes = 100;
-constexpr uint64_t kMostWorkingBytes = uint64_t{1} << 40;
-constexpr size_t kMostSuffixBytes = 8;
+constexpr uint32_t kMaxSignatures = 100, kMaxSuffixes = 100;
+constexpr uint64_t kMaxWorkingBytes = uint64_t{1} << 40;
+constexpr size_t kMaxSuffixBytes = 8;
 
 PluginPart part_of(const PluginCodec& codec) {
   return {"codec", std::string(codec.record.name), &codec.plugin->origin};
@@ -111,7 +111,7 @@ std::string PluginDecoder::why_not(const headrace_image_header& header) const {
   if (header.flags & ~uint32_t{HEADRACE_CMYK | HEADRACE_NO_COLORS}) return "unknown flags";
   if (header.flags & HEADRACE_CMYK && (header.channels != 4 || dtype != DType::kUInt8))
     return "HEADRACE_CMYK for other than 4 uint8 channels";
-  if (header.working_bytes > kMostWorkingBytes)
+  if (header.working_bytes > kMaxWorkingBytes)
     return std::to_string(header.working_bytes) + " working_bytes";
   return {};
 }
@@ -285,7 +285,7 @@ void PluginDecoder::deliver_high_bytes(const DecodeJob& job, int channels, Store
 }
 
 std::vector<Signature> signatures_of(const Declaring& declaring, const headrace_signatures& list) {
-  declaring.check_list(list.data, list.count, list.size, kFirstSignature, kMostSignatures,
+  declaring.check_list(list.data, list.count, list.size, kFirstSignature, kMaxSignatures,
                        "signatures");
   if (list.count == 0) declaring.refuse("it has no signature, by which files are recognized");
   std::vector<Signature> out;
@@ -326,11 +326,11 @@ std::string other_files(const Signature& signature, const Plugin& plugin) {
 std::vector<std::string_view> suffixes_of(const Declaring& declaring, const headrace_codec& table,
                                           std::deque<std::string>& texts) {
   std::vector<std::string_view> out;
-  if (table.suffix_count == 0 || !table.suffixes || table.suffix_count > kMostSuffixes)
+  if (table.suffix_count == 0 || !table.suffixes || table.suffix_count > kMaxSuffixes)
     declaring.refuse("its list of suffixes is empty or invalid");
   for (uint32_t i = 0; i < table.suffix_count; ++i) {
     const std::string& suffix = texts.emplace_back(declaring.text(table.suffixes[i], "a suffix"));
-    if (suffix.size() > kMostSuffixBytes || suffix[0] != '.' ||
+    if (suffix.size() > kMaxSuffixBytes || suffix[0] != '.' ||
         !std::ranges::all_of(
             suffix.substr(1),
             [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }) ||

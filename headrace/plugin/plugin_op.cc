@@ -91,8 +91,8 @@ std::string PluginOp::why_not_picture(FieldKind kind, DType dtype, const Shape& 
   if (after[0] == 0 || after[0] > kMostChannels)
     return "images have 1 to " + std::to_string(kMostChannels) + " channels";
   if (after[1] == 0 || after[2] == 0) return "images need at least one pixel";
-  constexpr int64_t kMostPixels = int64_t{1} << 28;  // so that the product fits
-  if (after[1] > kMostPixels || after[2] > kMostPixels ||
+  constexpr int64_t kMaxPixels = int64_t{1} << 28;  // so that the product fits
+  if (after[1] > kMaxPixels || after[2] > kMaxPixels ||
       (after[1] > 0 && after[2] > 0 && too_large(after[1], after[2])))
     return "images have at most 268 million pixels";
   if (!moves() && (after[1] != before[1] || after[2] != before[2]))
@@ -105,10 +105,10 @@ std::string PluginOp::why_not(FieldKind kind, DType dtype, const Shape& before, 
   if (is_picture(kind)) return why_not_picture(kind, dtype, before, made, after);
   if (kind == FieldKind::kAudio && (made != DType::kFloat32 || after.size() != 2))
     return "audio must be float32 of shape (channels, frames)";
-  constexpr int64_t kMostBytes = int64_t{1} << 47;  // limit of a process's memory
+  constexpr int64_t kMaxBytes = int64_t{1} << 47;  // limit of a process's memory
   int64_t bytes = int64_t(size_of(made));
   for (const int64_t extent : after) {  // of the known extents; strides also exist for empty arrays
-    if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) || bytes > kMostBytes)
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) || bytes > kMaxBytes)
       return "that is larger than the address space";
   }
   return {};

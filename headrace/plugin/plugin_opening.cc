@@ -14,7 +14,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostColumns = 1000;
+constexpr size_t kMaxColumns = 1000;
 constexpr uint32_t kFirstColumn = 88;  // bytes in version 1
 static_assert(sizeof(headrace_column) >= kFirstColumn);
 
@@ -117,7 +117,7 @@ int32_t add_column(headrace_opened* opened, const headrace_column* given, headra
     return broke(opened, error, "a column has " + std::to_string(given->struct_size) + " bytes");
   const std::string name(given->name ? given->name : "",
                          given->name ? strnlen(given->name, 256) : 0);
-  if (!is_field_name(name) || opened->schema.size() == kMostColumns)
+  if (!is_field_name(name) || opened->schema.size() == kMaxColumns)
     return broke(opened, error, "a column is called \"" + name + "\"");
   if (field_number(opened->schema, name) < opened->schema.size())
     return broke(opened, error, "two columns are called \"" + name + "\"");

@@ -14,7 +14,7 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kMostPositions = int64_t{1} << 40, kMostBatches = int64_t{1} << 32;
+constexpr int64_t kMaxPositions = int64_t{1} << 40, kMaxBatches = int64_t{1} << 32;
 
 PluginPart part_of(const PluginSampler& sampler) {
   return {"sampler", std::string(sampler.record.name), &sampler.plugin->origin};
@@ -102,7 +102,7 @@ PluginOrder::PluginOrder(const PluginSampler& sampler, SamplerData data, const A
       return HEADRACE_OK;
     });
     if (status != HEADRACE_OK) throw Exception(plugin_failure(part_, status, message, "size()"));
-    if (size_ < 0 || size_ > kMostPositions)
+    if (size_ < 0 || size_ > kMaxPositions)
       broken("size() returned " + std::to_string(size_) + " positions");
     if (table_.batches) set_batches();
   } catch (...) {
@@ -118,7 +118,7 @@ void PluginOrder::set_batches() {
   const int32_t status =
       message.status_of([&] { return table_.batches(self_, &sizes, &count, message.get()); });
   if (status != HEADRACE_OK) throw Exception(plugin_failure(part_, status, message, "batches()"));
-  if (count < 1 || count > kMostBatches || !sizes)
+  if (count < 1 || count > kMaxBatches || !sizes)
     broken("batches() returned a list of " + std::to_string(count));
   batch_sizes_.assign(sizes, sizes + count);
   int64_t sum = 0;

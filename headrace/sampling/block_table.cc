@@ -8,11 +8,11 @@
 namespace headrace {
 
 BlockTable::BlockTable(std::span<const int64_t> ends) {
-  constexpr int64_t kMost = int64_t{1} << 31;
+  constexpr int64_t kMax = int64_t{1} << 31;
   sizes_.reserve(ends.size());
   for (const int64_t end : ends) {
     while (records_ < end) {
-      const int64_t size = std::min(end - records_, kMost);
+      const int64_t size = std::min(end - records_, kMax);
       if (blocks() % kGroup == 0) begins_.push_back(records_);
       sizes_.push_back(static_cast<uint32_t>(size));
       records_ += size;

@@ -25,7 +25,7 @@ const ErrorCode kOverBudget{
 // Average number of batches per bucket, if there are enough, so that the other records of its batch
 // vary.
 constexpr int64_t kBatchesABucket = 8;
-constexpr double kMostSpread = 1.5;  // maximum ratio of lengths in one bucket
+constexpr double kMaxSpread = 1.5;  // maximum ratio of lengths in one bucket
 
 const uint64_t kBudgetPlaces = hash_name("budget places"), kBudgetKey = hash_name("budget records");
 
@@ -53,10 +53,10 @@ void check(Budget& budget) {
 
 class WithinBudgets final : public Sampler {
  public:
-  WithinBudgets(std::vector<Budget> budgets, int64_t most_buckets, int64_t most_records)
-      : records_(budgets[0].measure.lengths.size()), most_records_(most_records) {
+  WithinBudgets(std::vector<Budget> budgets, int64_t max_buckets, int64_t max_records)
+      : records_(budgets[0].measure.lengths.size()), max_records_(max_records) {
     fingerprint_ = mix64(hash_name("budget"), uint64_t(budgets[0].total));
-    fingerprint_ = mix64(fingerprint_, uint64_t(most_buckets));
+    fingerprint_ = mix64(fingerprint_, uint64_t(max_buckets));
     for (Budget& budget : budgets) {
       for (const int64_t length : budget.measure.lengths) {
         fingerprint_ = mix64(fingerprint_, uint64_t(length));
@@ -68,9 +68,9 @@ class WithinBudgets final : public Sampler {
     for (size_t i = 1; i < budgets.size(); ++i) {
       fingerprint_ = mix64(fingerprint_, uint64_t(budgets[i].total));
     }
-    if (most_records < INT64_MAX) fingerprint_ = mix64(fingerprint_, uint64_t(most_records));
+    if (max_records < INT64_MAX) fingerprint_ = mix64(fingerprint_, uint64_t(max_records));
     std::iota(records_.begin(), records_.end(), 0);
-    add_buckets({.budgets = budgets, .spread = kMostSpread, .most = most_buckets}, 0,
+    add_buckets({.budgets = budgets, .spread = kMaxSpread, .most = max_buckets}, 0,
                 std::ssize(records_));
     place();
   }
@@ -179,7 +179,7 @@ class WithinBudgets final : public Sampler {
 
   // Its batches differ by at most one record, so none is a small remainder.
   void add_bucket(const std::vector<Budget>& budgets, int64_t first, int64_t count) {
-    int64_t most = most_records_;
+    int64_t most = max_records_;
     for (const Budget& budget : budgets) {
       int64_t longest = 1;
       for (int64_t i = first; i < first + count; ++i) {
@@ -208,7 +208,7 @@ class WithinBudgets final : public Sampler {
   }
 
   std::vector<int64_t> records_;  // by bucket, each sorted by its last measure
-  const int64_t most_records_;
+  const int64_t max_records_;
   std::vector<Bucket> buckets_;
   std::vector<Batch> batches_;  // in the order of an epoch
   std::vector<int64_t> sizes_;
@@ -220,18 +220,18 @@ class WithinBudgets final : public Sampler {
 
 }  // namespace
 
-SamplerPtr within_budgets(std::vector<Budget> budgets, int64_t most_buckets, int64_t most_records) {
+SamplerPtr within_budgets(std::vector<Budget> budgets, int64_t max_buckets, int64_t max_records) {
   if (budgets.empty() || budgets[0].measure.lengths.empty()) {
     raise(kNoLengths, "no lengths to sort by");
   }
-  return std::make_shared<WithinBudgets>(std::move(budgets), most_buckets, most_records);
+  return std::make_shared<WithinBudgets>(std::move(budgets), max_buckets, max_records);
 }
 
-SamplerPtr within_budget(std::vector<int64_t> lengths, int64_t budget, int64_t most_buckets,
+SamplerPtr within_budget(std::vector<int64_t> lengths, int64_t budget, int64_t max_buckets,
                          int64_t parts) {
   std::vector<Budget> budgets(1);
   budgets[0] = {.measure = {.lengths = std::move(lengths), .parts = parts}, .total = budget};
-  return within_budgets(std::move(budgets), most_buckets);
+  return within_budgets(std::move(budgets), max_buckets);
 }
 
 namespace {

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kRecords = 30;
 
 // A value for each argument without a default; finite epochs.
-std::map<std::string, ParamValue> least_arguments(const SamplerRecord& record) {
+std::map<std::string, ParamValue> min_arguments(const SamplerRecord& record) {
   std::map<std::string, ParamValue> out;
   for (const Param& param : record.params) {
     const std::string name(param.name);
@@ -27,11 +27,11 @@ std::map<std::string, ParamValue> least_arguments(const SamplerRecord& record) {
 TEST(SamplerRecords, MakeOrdersThatLoadersCanRelyOn) {
   for (const SamplerRecord* record : Registry<SamplerRecord>::all()) {
     SCOPED_TRACE(record->name);
-    const SamplerPtr order = order_of_record(*record, kRecords, least_arguments(*record));
+    const SamplerPtr order = order_of_record(*record, kRecords, min_arguments(*record));
     expect_order_promises(*order, kRecords);
-    const SamplerPtr again = order_of_record(*record, kRecords, least_arguments(*record));
+    const SamplerPtr again = order_of_record(*record, kRecords, min_arguments(*record));
     EXPECT_EQ(order->fingerprint(), again->fingerprint());
-    const SamplerPtr other = order_of_record(*record, kRecords - 1, least_arguments(*record));
+    const SamplerPtr other = order_of_record(*record, kRecords - 1, min_arguments(*record));
     EXPECT_NE(order->fingerprint(), other->fingerprint());
   }
 }

@@ -12,10 +12,10 @@ namespace headrace {
 
 // No real dataset has this many fields; a file that declares more is rejected before names are
 // compared.
-inline constexpr size_t kMostFields = 4096;
+inline constexpr size_t kMaxFields = 4096;
 // Limit for taking files (or HDF5 datasets) with equal row counts in one place as fields, if they
 // are not declared as fields: more of them are probably the parts of one array.
-inline constexpr size_t kMostLikelyFields = 64;
+inline constexpr size_t kMaxLikelyFields = 64;
 
 // Names of values that every record has already.
 inline bool is_reserved_field(std::string_view name) {

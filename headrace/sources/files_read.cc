@@ -46,8 +46,8 @@ FilesRead::FilesRead(SourcePtr source, const std::vector<bool>& wanted)
   }
 }
 
-std::optional<std::string> FilesRead::changed(size_t most_looks) {
-  const size_t looks = std::min(files_.size(), most_looks);
+std::optional<std::string> FilesRead::changed(size_t max_looks) {
+  const size_t looks = std::min(files_.size(), max_looks);
   for (size_t i = 0; i < looks; ++i) {
     const File& file = files_[next_++ % files_.size()];
     std::string path = file_of(*source_, file.record, file.field);

@@ -4,7 +4,7 @@
 // Note [What a change of files does to records in memory]: nothing, they keep the contents that
 // were read. That is the purpose of keeping them, but after a dataset is rewritten between two
 // epochs, training would silently continue on the old one. So at the start of an epoch files are
-// checked (stat), at most kMostLooks and different ones each time: a rewritten dataset is noticed
+// checked (stat), at most kMaxLooks and different ones each time: a rewritten dataset is noticed
 // immediately, a single file among many within a few epochs. Deleted files are ignored. Files of
 // asynchronous storages are not checked: each check would be a request.
 //
@@ -29,15 +29,15 @@ std::optional<uint64_t> digest_of_file(const std::string& path);
 
 class FilesRead {
  public:
-  static constexpr size_t kMostLooks = 2000;
+  static constexpr size_t kMaxLooks = 2000;
 
   // Finds the files that contain the wanted fields (a flag per schema field) of all records, and
   // stores their current status.
   FilesRead(SourcePtr source, const std::vector<bool>& wanted);
 
-  // Checks the next `most_looks` files. Returns the path of the first that was replaced or
+  // Checks the next `max_looks` files. Returns the path of the first that was replaced or
   // modified.
-  std::optional<std::string> changed(size_t most_looks = kMostLooks);
+  std::optional<std::string> changed(size_t max_looks = kMaxLooks);
   size_t size() const { return files_.size(); }
 
  private:

@@ -39,13 +39,13 @@ inline std::span<uint8_t> bytes_of(std::string& text) {
 // Damages valid bytes as the fuzz input specifies: repeated {u16 position, u8 count, bytes}.
 // REQUIRES: `bytes` is not empty.
 inline void change(
-    std::span<uint8_t> bytes, std::span<const uint8_t> changes, size_t most_at_once = 8,
+    std::span<uint8_t> bytes, std::span<const uint8_t> changes, size_t max_at_once = 8,
     size_t (*place_of)(size_t word, size_t size) = [](size_t word, size_t size) {
       return word % size;
     }) {
   while (changes.size() > 3) {
     const size_t at = place_of(changes[0] | size_t{changes[1]} << 8, bytes.size());
-    const size_t count = std::min(changes[2] % most_at_once + 1, changes.size() - 3);
+    const size_t count = std::min(changes[2] % max_at_once + 1, changes.size() - 3);
     std::copy_n(changes.begin() + 3, std::min(count, bytes.size() - at), bytes.begin() + at);
     changes = changes.subspan(3 + count);
   }

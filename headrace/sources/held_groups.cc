@@ -9,8 +9,8 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kLeastHeld = 4;
-constexpr size_t kMostAnnounced = 4096;
+constexpr size_t kMinHeld = 4;
+constexpr size_t kMaxAnnounced = 4096;
 // Prefetched bytes when groups are read in sequence.
 constexpr uint64_t kAheadBytes = uint64_t{64} << 20;
 
@@ -32,7 +32,7 @@ int64_t HeldGroups::size_of(int64_t group) const {
 }
 
 bool HeldGroups::has_room(uint64_t bytes) const {
-  return held_.size() < kLeastHeld ||
+  return held_.size() < kMinHeld ||
          (counted_ < groups_.memory && bytes <= groups_.memory - counted_);
 }
 
@@ -183,7 +183,7 @@ bool HeldGroups::use(int64_t group, Held& held) {
     for (int64_t ahead = group + 1; later_ && in_turn && ahead < count && bytes < kAheadBytes;
          ++ahead) {
       bytes += cost_of(ahead);
-      if (!held_.contains(ahead) && announced_.size() < kMostAnnounced &&
+      if (!held_.contains(ahead) && announced_.size() < kMaxAnnounced &&
           std::ranges::find(announced_, ahead) == announced_.end()) {
         announced_.push_back(ahead);
       }
@@ -238,7 +238,7 @@ void HeldGroups::announce(int64_t begin, int64_t end) {
   }
   {
     MutexLock lock(mutex_);
-    for (; begin < end && announced_.size() < kMostAnnounced; ++begin) announced_.push_back(begin);
+    for (; begin < end && announced_.size() < kMaxAnnounced; ++begin) announced_.push_back(begin);
   }
   request_announced();
 }

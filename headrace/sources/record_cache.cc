@@ -208,7 +208,7 @@ bool RecordCache::write(uint64_t offset, std::span<const uint8_t> head,
 
 std::optional<std::string> RecordCache::forget_changed(const Source& source,
                                                        const std::vector<bool>& wanted,
-                                                       size_t most_looks) {
+                                                       size_t max_looks) {
   std::optional<std::string> changed;
   const auto records = static_cast<size_t>(records_);
   size_t looks = 0;
@@ -226,7 +226,7 @@ std::optional<std::string> RecordCache::forget_changed(const Source& source,
         word(kRecords).fetch_sub(1, std::memory_order_relaxed);
       }
     }
-    if (++looks >= most_looks && !changed) break;
+    if (++looks >= max_looks && !changed) break;
   }
   return changed;
 }

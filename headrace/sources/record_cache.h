@@ -83,10 +83,10 @@ class RecordCache {
   // Why the cache holds less than its limit allows, returned once; otherwise empty.
   std::string caution();
   // Drops records whose files have changed since they were read, so that they are read again, and
-  // returns the path of such a file. Checks the next `most_looks` cached records, or all of them if
+  // returns the path of such a file. Checks the next `max_looks` cached records, or all of them if
   // one has changed. `source`, `wanted`: what the records were read from.
   std::optional<std::string> forget_changed(const Source& source, const std::vector<bool>& wanted,
-                                            size_t most_looks);
+                                            size_t max_looks);
 
  private:
   static constexpr uint64_t kNothing = 0, kClaimed = 1;  // smaller than any offset

@@ -25,10 +25,10 @@ Key key_of(const Source& source, size_t field) {
 class KnownForms {
  public:
   void keep(Key key, SoundForms forms) EXCLUDES_LOCK(mutex_) {
-    constexpr size_t kMost = 16;
+    constexpr size_t kMax = 16;
     const MutexLock lock(mutex_);
     entries_.emplace_front(std::move(key), std::move(forms));
-    if (entries_.size() > kMost) entries_.pop_back();
+    if (entries_.size() > kMax) entries_.pop_back();
   }
   SoundForms of(const Key& key) const EXCLUDES_LOCK(mutex_) {
     const MutexLock lock(mutex_);

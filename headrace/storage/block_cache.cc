@@ -18,8 +18,8 @@
 namespace headrace {
 namespace {
 
-constexpr int kMostActive = 16;  // maximum number of fills, each with a block in memory
-constexpr size_t kThreads = 4;   // read blocks from the disk and write them
+constexpr int kMaxActive = 16;  // maximum number of fills, each with a block in memory
+constexpr size_t kThreads = 4;  // read blocks from the disk and write them
 constexpr double kPollSeconds = 10e-3,
                  kPatienceSeconds = 30;  // time to wait for another process's fill
 constexpr double kClosedSeconds = 30;
@@ -305,7 +305,7 @@ void BlockCache::start_fills() {
     FillPtr fill;
     {
       MutexLock lock(mutex_);
-      if (waiting_.empty() || active_ == kMostActive) return;
+      if (waiting_.empty() || active_ == kMaxActive) return;
       fill = std::move(waiting_.front());
       waiting_.pop_front();
       fill->begun = now();

@@ -17,16 +17,16 @@ const ErrorCode kInvalidLimit{
     "cached blocks of remote files may use: \"200GB\", \"1.5TiB\" or a number. A block is 8 MiB; "
     "at least four are needed, so that there is a choice when one is evicted."};
 
-constexpr uint64_t kLeastBlocks = 4;
+constexpr uint64_t kMinBlocks = 4;
 
 }  // namespace
 
 uint64_t checked_limit(const BlockCacheOptions& options) {
-  const uint64_t least = kLeastBlocks * options.block_bytes;
+  const uint64_t least = kMinBlocks * options.block_bytes;
   if (options.limit >= least) return options.limit;
   raise(kInvalidLimit,
         "a disk cache of " + std::to_string(options.limit) + " bytes is too small; at least " +
-            std::to_string(least) + " (" + std::to_string(kLeastBlocks) + " blocks) are needed",
+            std::to_string(least) + " (" + std::to_string(kMinBlocks) + " blocks) are needed",
         "disk_cache=" + std::to_string(least) + " or more, or none");
 }
 

@@ -28,7 +28,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kBlockMagic = "HRBLOCK1";
-constexpr uint64_t kBlockTail = 16, kMostFooter = uint64_t{16} << 20;
+constexpr uint64_t kBlockTail = 16, kMaxFooter = uint64_t{16} << 20;
 
 uint64_t chunks_of(uint64_t bytes) { return (bytes + BlockFile::kChunk - 1) / BlockFile::kChunk; }
 
@@ -82,7 +82,7 @@ std::unique_ptr<const BlockFile> BlockFile::open(int descriptor) {
   const auto footer_bytes = end.number<uint32_t>();
   const auto sum = end.number<uint32_t>();
   if (end.text(kBlockMagic.size()) != kBlockMagic) return nullptr;
-  if (footer_bytes > kMostFooter || footer_bytes > size - kBlockTail) return nullptr;
+  if (footer_bytes > kMaxFooter || footer_bytes > size - kBlockTail) return nullptr;
   std::vector<uint8_t> footer(footer_bytes);
   if (!read_bytes_at(descriptor, size - kBlockTail - footer_bytes, footer) ||
       crc32c(footer) != sum) {

@@ -21,7 +21,7 @@ class File;
 class ByteRanges {
  public:
   // Limit of at() and keep() per call, otherwise HR0206: no table is this large.
-  static constexpr uint64_t kMost = uint64_t{256} << 20;
+  static constexpr uint64_t kMax = uint64_t{256} << 20;
 
   ByteRanges() = default;
   // The caller owns the memory.

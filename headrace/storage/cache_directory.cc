@@ -111,7 +111,7 @@ bool may_be_mapped(int64_t file_system) {
 MappedEntry::~MappedEntry() { ::munmap(const_cast<uint8_t*>(data_), size_); }
 
 std::shared_ptr<const MappedEntry> CacheDirectory::map(const std::string& name,
-                                                       uint64_t least_bytes) const {
+                                                       uint64_t min_bytes) const {
   if (path_.empty() || !trusts(name)) return nullptr;
   const int descriptor = ::open(path_of(name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return nullptr;
@@ -120,7 +120,7 @@ std::shared_ptr<const MappedEntry> CacheDirectory::map(const std::string& name,
   void* data = MAP_FAILED;
   const bool here = ::fstatfs(descriptor, &system) == 0 && may_be_mapped(system.f_type);
   const bool large = here && ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
-                     static_cast<uint64_t>(status.st_size) >= std::max<uint64_t>(least_bytes, 1);
+                     static_cast<uint64_t>(status.st_size) >= std::max<uint64_t>(min_bytes, 1);
   const auto size = static_cast<size_t>(status.st_size);
   if (large) data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
   ::close(descriptor);

@@ -57,9 +57,9 @@ class CacheDirectory {
   // False if there is no such entry, or it cannot be read or trusted.
   bool read(const std::string& name, Buffer& out) const;
   // A large entry, mapped: all processes of a machine that use it share its memory. Null if there
-  // is no entry of at least `least_bytes`, or it cannot be read or trusted, or is on a network file
+  // is no entry of at least `min_bytes`, or it cannot be read or trusted, or is on a network file
   // system.
-  std::shared_ptr<const MappedEntry> map(const std::string& name, uint64_t least_bytes) const;
+  std::shared_ptr<const MappedEntry> map(const std::string& name, uint64_t min_bytes) const;
   // Replaces the entry by these parts, concatenated. False if that fails; then no temporary file
   // remains.
   bool write(const std::string& name, std::span<const std::span<const uint8_t>> parts) const;

@@ -28,15 +28,15 @@ class FileSet::Use {
   bool held_;
 };
 
-FileSet::FileSet(std::vector<std::string> paths, size_t most_open)
-    : paths_(std::move(paths)), most_open_(most_open), slots_(new Slot[paths_.size()]) {
+FileSet::FileSet(std::vector<std::string> paths, size_t max_open)
+    : paths_(std::move(paths)), max_open_(max_open), slots_(new Slot[paths_.size()]) {
   for (const std::string& path : paths_) {
     Result<FileIdentity> identity = identity_of(path);
     if (!identity) throw Exception(std::move(identity.error()));
     identities_.push_back(*identity);
     answers_later_ |= headrace::answers_later(path);
   }
-  closes_ = paths_.size() > most_open_ || !IdleFiles::of_process().reserve(paths_.size());
+  closes_ = paths_.size() > max_open_ || !IdleFiles::of_process().reserve(paths_.size());
   if (closes_) IdleFiles::of_process().add(this);
 }
 
@@ -95,7 +95,7 @@ Result<void> FileSet::open(size_t file) const {
   Slot& slot = slots_[file];
   if (slot.file.load()) return {};
   if (closes_) {
-    if (open_ >= most_open_ && close_one()) IdleFiles::of_process().closed();
+    if (open_ >= max_open_ && close_one()) IdleFiles::of_process().closed();
     IdleFiles::of_process().opening();
   }
   Result<File> opened = File::open(paths_[file], &identities_[file]);

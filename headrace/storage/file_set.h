@@ -21,10 +21,10 @@ namespace headrace {
 
 class FileSet final : private IdleFiles::Owner {
  public:
-  static constexpr size_t kMostOpen = 256;
+  static constexpr size_t kMaxOpen = 256;
 
   // Throws Exception HR0201..HR0205 if a file is not accessible.
-  explicit FileSet(std::vector<std::string> paths, size_t most_open = kMostOpen);
+  explicit FileSet(std::vector<std::string> paths, size_t max_open = kMaxOpen);
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
   ~FileSet() override;
@@ -69,7 +69,7 @@ class FileSet final : private IdleFiles::Owner {
 
   std::vector<std::string> paths_, shown_;
   std::vector<FileIdentity> identities_;
-  size_t most_open_;
+  size_t max_open_;
   bool answers_later_ = false;
   bool closes_ = true;  // false: all files may remain open
   std::unique_ptr<Slot[]> slots_;

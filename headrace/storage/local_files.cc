@@ -167,17 +167,17 @@ Result<void> LocalFile::read(uint64_t offset, std::span<uint8_t> out) const {
 }
 
 Result<void> LocalFile::read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const {
-  constexpr size_t kMostParts = 64, kMostBytes = size_t{1} << 30;
+  constexpr size_t kMaxParts = 64, kMaxBytes = size_t{1} << 30;
   if (parts.size() == 1) return read(offset, parts[0]);  // a vectored read takes more system time
-  std::array<iovec, kMostParts> places;
+  std::array<iovec, kMaxParts> places;
   while (!parts.empty()) {
     size_t count = 0, bytes = 0;
-    for (; count < std::min(parts.size(), kMostParts); ++count) {
-      if (count > 0 && bytes + parts[count].size() > kMostBytes) break;
+    for (; count < std::min(parts.size(), kMaxParts); ++count) {
+      if (count > 0 && bytes + parts[count].size() > kMaxBytes) break;
       places[count] = {parts[count].data(), parts[count].size()};
       bytes += parts[count].size();
     }
-    const ssize_t got = offset <= size_ && bytes <= size_ - offset && bytes <= kMostBytes
+    const ssize_t got = offset <= size_ && bytes <= size_ - offset && bytes <= kMaxBytes
                             ? calls_.read(descriptor_.number(), {places.data(), count},
                                           static_cast<int64_t>(offset))
                             : -1;

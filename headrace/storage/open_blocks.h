@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of the cache that this process has open: the kMost most recently used. Not
+// The blocks of the cache that this process has open: the kMax most recently used. Not
 // thread-safe; BlockCache uses it under its mutex.
 #pragma once
 
@@ -17,7 +17,7 @@ using BlockPtr = std::shared_ptr<const BlockFile>;  // shared: with reads in pro
 
 class OpenBlocks {
  public:
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMax = 64;
 
   BlockPtr find(const BlockName& name) {
     const auto found = by_name_.find(name);
@@ -29,7 +29,7 @@ class OpenBlocks {
     erase(name);
     blocks_.emplace_front(name, std::move(block));
     by_name_[name] = blocks_.begin();
-    if (blocks_.size() > kMost) erase(BlockName(blocks_.back().first));
+    if (blocks_.size() > kMax) erase(BlockName(blocks_.back().first));
   }
   void erase(const BlockName& name) {
     const auto found = by_name_.find(name);

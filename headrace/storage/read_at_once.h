@@ -18,17 +18,17 @@ namespace headrace {
 
 class ReadAtOnce {
  public:
-  static constexpr uint64_t kMost = uint64_t{64} << 20;
+  static constexpr uint64_t kMax = uint64_t{64} << 20;
 
   struct Range {
     uint64_t offset, bytes;
   };
-  // Ranges above kMost or with errors are not staged: the later reads request them again.
+  // Ranges above kMax or with errors are not staged: the later reads request them again.
   ReadAtOnce(const File& file, std::vector<Range> ranges) {
     if (!file.answers_later()) return;
     std::vector<LaterRead> reads;
     for (const Range& range : ranges) {
-      if (range.bytes == 0 || range.bytes > kMost) continue;
+      if (range.bytes == 0 || range.bytes > kMax) continue;
       reads.push_back({.piece = file.piece(range.offset, range.bytes)});
     }
     for (LaterRead& read : read_and_wait(storage_of(file.path()), std::move(reads))) {

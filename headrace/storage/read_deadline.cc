@@ -33,11 +33,11 @@ ReadDeadline::~ReadDeadline() { deadline = outer_; }
 const ReadDeadline* ReadDeadline::of_thread() { return deadline; }
 
 void ReadDeadline::wait(Condition& changed, Mutex& mutex) {
-  constexpr double kMost = 1000;  // maximum seconds per wait: larger values could overflow
+  constexpr double kMax = 1000;  // maximum seconds per wait: larger values could overflow
   if (!deadline) {
     changed.wait(mutex);
   } else if (const double left = deadline->when_ - now(); left > 0) {
-    const auto milliseconds = static_cast<int64_t>(std::min(left, kMost) * 1e3) + 1;
+    const auto milliseconds = static_cast<int64_t>(std::min(left, kMax) * 1e3) + 1;
     changed.wait_for(mutex, std::chrono::milliseconds(milliseconds));
   }
 }

@@ -13,8 +13,8 @@
 namespace headrace {
 namespace {
 
-constexpr int kHops = 1;          // consecutive short reads before more is read than requested
-constexpr size_t kMostAhead = 3;  // large reads
+constexpr int kHops = 1;         // consecutive short reads before more is read than requested
+constexpr size_t kMaxAhead = 3;  // large reads
 
 // A large read, in progress or complete.
 struct Piece {
@@ -101,7 +101,7 @@ class ScannedFile final : public OpenFile {
         next_.pop_front();
       }
       // Only one read ahead at first: the reader may need only the beginning.
-      const size_t ahead = goes_on ? kMostAhead : 1;
+      const size_t ahead = goes_on ? kMaxAhead : 1;
       for (uint64_t after = number + 1 + next_.size();
            next_.size() < ahead && after * kScanBytes < size(); ++after) {
         next_.push_back(ask(after));

@@ -15,7 +15,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostOut = size_t{4} << 20;
+constexpr size_t kMaxOut = size_t{4} << 20;
 
 // Memory between two inaccessible pages.
 class Guarded {
@@ -50,7 +50,7 @@ Outcome unpack(std::span<const uint8_t> packed, Packing packing, size_t in_piece
   static Guarded in_memory(1 << 20), out_memory(1 << 20);
   const std::unique_ptr<Unpacker> unpacker = Unpacker::make(packing);
   Outcome outcome;
-  for (size_t at = 0; outcome.good && outcome.plain.size() < kMostOut;) {
+  for (size_t at = 0; outcome.good && outcome.plain.size() < kMaxOut;) {
     const size_t count = std::min(in_piece, packed.size() - at);
     const std::span<uint8_t> in = in_memory.last(count), out = out_memory.last(out_piece);
     if (count > 0) std::memcpy(in.data(), packed.data() + at, count);
@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const uint8_t> packed(data + 3, size - 3);
   const Outcome whole = unpack(packed, packing, size_t{1} << 20, size_t{1} << 20);
   const Outcome pieces = unpack(packed, packing, data[1] + size_t{1}, data[2] * 16 + size_t{1});
-  if (std::max(whole.plain.size(), pieces.plain.size()) >= kMostOut) return 0;
+  if (std::max(whole.plain.size(), pieces.plain.size()) >= kMaxOut) return 0;
   // Damaged input may yield more or fewer bytes before the damage is detected, but never different
   // ones; truncation counts as damage.
   const bool sound = whole.good && whole.ended;

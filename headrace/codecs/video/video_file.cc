@@ -43,7 +43,7 @@ size_t sound_working_bytes(const VideoTrack& track, const ByteRanges& file) {
   uint64_t pictures = 0;
   for (const MediaPacket& packet : track.packets) pictures += packet.size;
   const uint64_t others = file.size() - std::min(pictures, file.size());
-  return kDecoder + 3 * size_t(std::min(others, ByteRanges::kMost));
+  return kDecoder + 3 * size_t(std::min(others, ByteRanges::kMax));
 }
 
 }  // namespace headrace

@@ -138,10 +138,10 @@ std::vector<int64_t> BatchBuilder::group_begins() const {
   return out;
 }
 
-Batch BatchBuilder::finish(size_t most_assembled) {
+Batch BatchBuilder::finish(size_t max_assembled) {
   close_gaps();
   if (assembled_.empty()) {
-    bytes_to_assemble(most_assembled);
+    bytes_to_assemble(max_assembled);
     assemble();
   }
   Batch batch{epoch_, index_, *kept_, {}};

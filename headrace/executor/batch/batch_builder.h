@@ -45,8 +45,8 @@ class BatchBuilder {
   int64_t index() const { return index_; }
 
   // See RowWriter.
-  void write(std::span<RowSource> sources, Renderer& renderer, size_t most_listed = SIZE_MAX) {
-    RowWriter(rows_, renderer, most_listed).write(sources);
+  void write(std::span<RowSource> sources, Renderer& renderer, size_t max_listed = SIZE_MAX) {
+    RowWriter(rows_, renderer, max_listed).write(sources);
   }
   void drop(int row) { dropped_[row] = 1; }
 
@@ -69,7 +69,7 @@ class BatchBuilder {
   // Makes them, and frees the values that they are made from; returns the bytes freed.
   size_t assemble();
   // The batch, without the dropped rows. Assembles fields that are not assembled yet.
-  Batch finish(size_t most_assembled = SIZE_MAX);
+  Batch finish(size_t max_assembled = SIZE_MAX);
   // Whether the ragged tensors were allocated before their values, and hold all of them.
   bool prediction_held() const { return prediction_held_; }
 

@@ -70,8 +70,8 @@ Result<void> RowWriter::add_clip(size_t i, RowSource& source, Tasks& to_render) 
   uint8_t* to = nullptr;  // for an output delivered as a list
   if (output.as_list) {
     const Shape shape = clip_shape(output, picture);
-    if (bytes > most_listed_) {
-      return listed_too_large(output.name, first.dtype(), shape, most_listed_);
+    if (bytes > max_listed_) {
+      return listed_too_large(output.name, first.dtype(), shape, max_listed_);
     }
     std::shared_ptr<void> memory = rows_.memory(i, bytes);
     source.list_bytes += bytes;

@@ -81,8 +81,8 @@ Result<void> RowWriter::add_picture(size_t i, RowSource& source, Tasks& to) {
     }
   }
   if (output.as_list) {
-    if (bytes > most_listed_) {
-      return listed_too_large(output.name, recipe.dtype(), shape, most_listed_);
+    if (bytes > max_listed_) {
+      return listed_too_large(output.name, recipe.dtype(), shape, max_listed_);
     }
     std::shared_ptr<void>& own = field.item_memory[source.row];
     own = rows_.memory(i, bytes);

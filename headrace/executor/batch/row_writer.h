@@ -26,9 +26,9 @@ struct RowSource {
 
 class RowWriter {
  public:
-  // `most_listed`: limit in bytes of a picture or sound in a list; more is HR0707.
-  RowWriter(BatchRows& rows, Renderer& renderer, size_t most_listed)
-      : rows_(rows), renderer_(renderer), most_listed_(most_listed) {}
+  // `max_listed`: limit in bytes of a picture or sound in a list; more is HR0707.
+  RowWriter(BatchRows& rows, Renderer& renderer, size_t max_listed)
+      : rows_(rows), renderer_(renderer), max_listed_(max_listed) {}
 
   // A row whose result is an error has unspecified contents.
   void write(std::span<RowSource> sources);
@@ -62,7 +62,7 @@ class RowWriter {
 
   BatchRows& rows_;
   Renderer& renderer_;
-  const size_t most_listed_;
+  const size_t max_listed_;
 };
 
 // HR0707: a single value of a list is too large.

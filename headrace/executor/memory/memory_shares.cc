@@ -17,11 +17,11 @@ constexpr int kUsualDepth = 3, kDecodingDepth = 4, kDeepest = 8;
 constexpr size_t kDeepBytes = 64 * kMiB;
 // Memory that a worker keeps between records: kKeptBytes for its run's read buffers, the rest for
 // the Renderer; and the smallest useful budgets of the others.
-constexpr size_t kThreadBytes = 8 * kMiB, kKeptBytes = 4 * kMiB, kLeastRecords = 8 * kMiB,
-                 kLeastReadAhead = kMiB;
+constexpr size_t kThreadBytes = 8 * kMiB, kKeptBytes = 4 * kMiB, kMinRecords = 8 * kMiB,
+                 kMinReadAhead = kMiB;
 
 // A clip's frames that a worker keeps: 16 of 1920 x 1080 take 48 MiB.
-constexpr size_t kMostKeptFrames = 64 * kMiB;
+constexpr size_t kMaxKeptFrames = 64 * kMiB;
 
 // Average memory of a near partner, apart from its pictures.
 constexpr size_t kNearRows = 16 << 10;
@@ -59,8 +59,8 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
   const size_t beside_batches = limit - std::min(limit, 2 * on_host);
   shares.largest_record = beside_batches / (has_lists ? 6 : 3);
   shares.largest_listed = beside_batches / 2;  // a batch of larger ones is rejected anyway
-  const size_t fixed = shares.threads + (reads_ahead ? kLeastReadAhead : 0);
-  const size_t least = fixed + std::max(kLeastRecords, fixed / 2);  // so that a third remains
+  const size_t fixed = shares.threads + (reads_ahead ? kMinReadAhead : 0);
+  const size_t least = fixed + std::max(kMinRecords, fixed / 2);  // so that a third remains
   const size_t wanted = std::max(least, fixed + shares.largest_record * (has_lists ? 2 : 1));
   shares.depth = decodes_on_device ? kDecodingDepth : kUsualDepth;
   while (shares.depth < kDeepest && (shares.depth + 1) * batch_bytes <= kDeepBytes) ++shares.depth;
@@ -84,10 +84,10 @@ MemoryShares divide_memory(size_t limit, size_t batch_bytes, int threads, bool r
   rest -= shares.lists;
   if (reads_ahead) {
     const size_t most = reads_far ? std::max(rest / 2, 64 * kMiB) : 64 * kMiB;
-    shares.read_ahead = std::clamp(reads_far ? rest / 2 : rest / 4, kLeastReadAhead, most);
+    shares.read_ahead = std::clamp(reads_far ? rest / 2 : rest / 4, kMinReadAhead, most);
     shares.read_ahead = std::min(shares.read_ahead, rest - shares.largest_record);
     // A single file may exceed the budget; the excess is taken from the budget of records.
-    shares.largest_file = std::max(kLeastReadAhead, shares.largest_record);
+    shares.largest_file = std::max(kMinReadAhead, shares.largest_record);
   }
   shares.records = rest - shares.read_ahead;
   return shares;
@@ -120,7 +120,7 @@ MemoryShares with_kept_frames(MemoryShares shares, const Plan& plan, int threads
       plan.steps(), [](const Step& step) { return step.op && step.op->clip(); });
   if (!takes_clips) return shares;
   const size_t to_spare = shares.records - std::min(shares.records, shares.largest_record);
-  const size_t each = std::min(to_spare / 2 / size_t(threads), kMostKeptFrames);
+  const size_t each = std::min(to_spare / 2 / size_t(threads), kMaxKeptFrames);
   shares.renderer_bytes += each;
   shares.threads += each * size_t(threads);
   shares.records -= each * size_t(threads);

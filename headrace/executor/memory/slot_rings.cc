@@ -48,7 +48,7 @@ bool SlotRings::may_open(bool may_use_spare) const {
   });
 }
 
-int SlotRings::most_out() const {
+int SlotRings::max_out() const {
   int most = 0;
   for (const auto& ring : rings_) most = std::max(most, ring ? ring->out() : 0);
   return most;

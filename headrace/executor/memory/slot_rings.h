@@ -33,7 +33,7 @@ class SlotRings {
 
   // Whether each ring has a slot for another batch: the last of three only if `may_use_spare`.
   bool may_open(bool may_use_spare) const;
-  int most_out() const;  // maximum number of leased slots of a ring
+  int max_out() const;  // maximum number of leased slots of a ring
   size_t mapped_bytes() const;
 
  private:

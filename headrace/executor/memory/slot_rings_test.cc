@@ -24,7 +24,7 @@ TEST(SlotRingsTest, OnlyLargeFieldsHaveARingAndABatchTakesASlotOfEach) {
   std::shared_ptr<void> first = rings.take(0, 64), second = rings.take(0, 64);
   const std::shared_ptr<void> labels = rings.take(1, 64);
   EXPECT_TRUE(labels);
-  EXPECT_EQ(rings.most_out(), 2);
+  EXPECT_EQ(rings.max_out(), 2);
   EXPECT_EQ(rings.mapped_bytes(), 2 * kRows * 1024 * sizeof(int64_t));
   EXPECT_FALSE(rings.may_open(false)) << "the third is spare";
   EXPECT_TRUE(rings.may_open(true));

@@ -16,8 +16,8 @@ namespace headrace {
 namespace {
 
 // Smaller values come from malloc, which reuses memory itself; they are only counted.
-constexpr size_t kLeastBytes = size_t{256} << 10;
-constexpr size_t kMostUnused = 256;  // blocks
+constexpr size_t kMinBytes = size_t{256} << 10;
+constexpr size_t kMaxUnused = 256;  // blocks
 
 constexpr size_t kPage = 4096;
 
@@ -32,7 +32,7 @@ class ValuePool::Blocks {
     size_t bytes = 0;  // whole pages
   };
 
-  explicit Blocks(size_t most_bytes) : most_bytes_(most_bytes) { unused_.reserve(kMostUnused); }
+  explicit Blocks(size_t max_bytes) : max_bytes_(max_bytes) { unused_.reserve(kMaxUnused); }
   ~Blocks() {
     for (const Block& block : unused_) unmap_pages(block.memory, block.bytes);
   }
@@ -66,7 +66,7 @@ class ValuePool::Blocks {
   // False if there is no room: the caller frees it.
   bool give_back(Block block) EXCLUDES_LOCK(mutex_) {
     MutexLock lock(mutex_);
-    if (unused_.size() == kMostUnused || !fits(block.bytes)) return false;
+    if (unused_.size() == kMaxUnused || !fits(block.bytes)) return false;
     unused_.push_back(block);  // reserved: dropping a value must not allocate
     unused_bytes_ += block.bytes;
     return true;
@@ -74,18 +74,18 @@ class ValuePool::Blocks {
   size_t unused_bytes() const { return unused_bytes_; }
 
  private:
-  bool fits(size_t more) const { return used_bytes_ + unused_bytes_ + more <= most_bytes_; }
+  bool fits(size_t more) const { return used_bytes_ + unused_bytes_ + more <= max_bytes_; }
 
-  const size_t most_bytes_;
+  const size_t max_bytes_;
   mutable Mutex mutex_;
   std::vector<Block> unused_ GUARDED_BY(mutex_);
   std::atomic<size_t> used_bytes_{0}, unused_bytes_{0};
 };
 
-ValuePool::ValuePool(size_t most_bytes) : blocks_(std::make_shared<Blocks>(most_bytes)) {}
+ValuePool::ValuePool(size_t max_bytes) : blocks_(std::make_shared<Blocks>(max_bytes)) {}
 
 std::shared_ptr<void> ValuePool::take(size_t bytes) {
-  const bool is_small = bytes < kLeastBytes;
+  const bool is_small = bytes < kMinBytes;
   const size_t size = is_small ? bytes : whole_pages(bytes);
   Blocks::Block block = is_small ? Blocks::Block{} : blocks_->take(size);
   blocks_->use(size);

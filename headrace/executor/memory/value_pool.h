@@ -6,7 +6,7 @@
 // for a float image of 500 x 375 twice as much CPU time as decoding and storing it. Values differ
 // in size, so a block is shrunk or extended by whole pages (mremap) when it is taken again: a value
 // has only the pages that it needs, and accounting by bytes stays correct. Unused blocks are kept
-// as long as they and all values in use fit into `most_bytes`, the share of memory_limit that
+// as long as they and all values in use fit into `max_bytes`, the share of memory_limit that
 // values could fill without a pool; so unused blocks never add to the total.
 //
 // A block returns to the pool when the last pointer to it is dropped, so memory that anything still
@@ -21,7 +21,7 @@ namespace headrace {
 
 class ValuePool {
  public:
-  explicit ValuePool(size_t most_bytes);
+  explicit ValuePool(size_t max_bytes);
 
   // Aligned as by make_values(); contents unspecified. Throws std::bad_alloc.
   std::shared_ptr<void> take(size_t bytes);

@@ -48,8 +48,7 @@ std::pair<PlannedPieces::Iterator, PlannedPieces::Iterator> PlannedPieces::reque
   // A local file among remote ones is not on storage that reads several ranges at once.
   if (is_whole(due.piece) || !answers_later(due.piece.path)) return {piece, std::next(piece)};
   const bool first = due.number < first_end_;
-  const uint64_t most =
-      std::min<uint64_t>(first ? kFirstTogether : kMostTogether, share_bytes_ / 8);
+  const uint64_t most = std::min<uint64_t>(first ? kFirstTogether : kMaxTogether, share_bytes_ / 8);
   const auto block = block_of(due.index);
   const auto may_join = [&](const Planned& each) {
     return each.index >= block.first && each.index < block.second &&

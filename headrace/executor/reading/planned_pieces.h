@@ -37,7 +37,7 @@ class PlannedPieces {
   };
   using Iterator = std::map<Place, Planned>::iterator;
   // No request is larger than this; larger ones would not cost less per byte.
-  static constexpr uint64_t kMostTogether = uint64_t{8} << 20;
+  static constexpr uint64_t kMaxTogether = uint64_t{8} << 20;
 
   // share_bytes: memory for all bytes that are read ahead.
   explicit PlannedPieces(size_t share_bytes) : share_bytes_(share_bytes) {}

@@ -18,7 +18,7 @@ namespace headrace {
 namespace {
 
 // Maximum number of pieces that are claimed but not requested; each takes about 300 bytes.
-constexpr int64_t kMostPlanned = 1 << 16;
+constexpr int64_t kMaxPlanned = 1 << 16;
 
 // The error of ReadDeadline, for a record of a source.
 Error too_late(const Source& source, const std::vector<bool>& wanted, int64_t index) {
@@ -41,7 +41,7 @@ Error too_late(const Source& source, const std::vector<bool>& wanted, int64_t in
 // worthwhile. They are requested several at a time.
 void ReadAhead::claim_reads(int64_t needed, std::vector<NeighborsPtr>& out) {
   if (stopped_) return;
-  int64_t depth = std::max(depth_.records(), std::min(at_once_, ReadDepth::kMost));
+  int64_t depth = std::max(depth_.records(), std::min(at_once_, ReadDepth::kMax));
   while (next_ < end() && (next_ <= needed || may_claim_on(depth))) {
     if (alone_.erase(next_) > 0) {
       ++next_;
@@ -67,8 +67,8 @@ void ReadAhead::claim_reads(int64_t needed, std::vector<NeighborsPtr>& out) {
 bool ReadAhead::may_claim_on(int64_t depth) const {
   if (std::ssize(entries_) < depth) return true;
   const int64_t planned = next_ - sent_;
-  return have_neighbors_ && planned < std::min<int64_t>(kMostPlanned, share_bytes_ / 4096) &&
-         (planned < spread_ || planned_.reserved_bytes() < 2 * PlannedPieces::kMostTogether);
+  return have_neighbors_ && planned < std::min<int64_t>(kMaxPlanned, share_bytes_ / 4096) &&
+         (planned < spread_ || planned_.reserved_bytes() < 2 * PlannedPieces::kMaxTogether);
 }
 
 // Claims the next record. False if there is no room for it.

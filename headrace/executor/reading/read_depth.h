@@ -12,7 +12,7 @@ namespace headrace {
 
 class ReadDepth {
  public:
-  static constexpr int64_t kLeast = 16, kMost = 1 << 14;
+  static constexpr int64_t kMin = 16, kMax = 1 << 14;
 
   // A read has arrived, this long after it was submitted.
   void arrived(double latency_seconds) {
@@ -31,7 +31,7 @@ class ReadDepth {
   }
   int64_t records() const {
     const double wanted = 2 * latency_ * rate_;
-    return std::min(kLeast + static_cast<int64_t>(wanted), kMost);
+    return std::min(kMin + static_cast<int64_t>(wanted), kMax);
   }
 
  private:

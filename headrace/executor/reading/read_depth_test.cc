@@ -38,13 +38,13 @@ TEST(ReadDepth, ReachesTheConsumersRateAtAnyLatency) {
     for (const double most : {200.0, 4000.0}) {
       const Outcome out = simulated(latency, most);
       EXPECT_GE(out.rate, 0.95 * most) << latency << " " << most;
-      EXPECT_LE(out.depth, ReadDepth::kLeast + 2.3 * latency * most) << "and goes no deeper";
+      EXPECT_LE(out.depth, ReadDepth::kMin + 2.3 * latency * most) << "and goes no deeper";
     }
   }
 }
 
 TEST(ReadDepth, OfInstantStorageIsSmall) {
-  EXPECT_LE(simulated(1e-4, 4000).depth, ReadDepth::kLeast + 2);
+  EXPECT_LE(simulated(1e-4, 4000).depth, ReadDepth::kMin + 2);
 }
 
 TEST(ReadDepth, OutlastsAPauseOfTheConsumers) {

@@ -15,14 +15,14 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kMostChannels = 4;
+constexpr int64_t kMaxChannels = 4;
 
-bool is_channels(int64_t size) { return size >= 1 && size <= kMostChannels; }
+bool is_channels(int64_t size) { return size >= 1 && size <= kMaxChannels; }
 
 bool has_last_channels(const FileArray& array, const std::string& channels) {
   if (array.shape.size() != 3) return false;
   if (channels != "auto") return channels == "last";
-  return array.shape[0] > kMostChannels && is_channels(array.shape[2]);
+  return array.shape[0] > kMaxChannels && is_channels(array.shape[2]);
 }
 
 bool is_label(const NamedArray& array) {
@@ -73,10 +73,10 @@ std::vector<ArrayChoice> choose_arrays(const std::vector<std::string>& names,
                                        const Arguments& arguments) {
   std::vector<ArrayChoice> out;
   if (arguments.is_none("fields")) {
-    if (names.size() > kMostFields) {
+    if (names.size() > kMaxFields) {
       bad_column(names[0],
                  "it is one of " + grouped(static_cast<int64_t>(names.size())) + " arrays; " +
-                     grouped(kMostFields) + " are possible",
+                     grouped(kMaxFields) + " are possible",
                  "select fields with fields=");
     }
     for (const std::string& name : names) out.push_back({name, {}});

@@ -26,8 +26,8 @@ const ErrorCode kDamagedZip{
 constexpr uint32_t kEndMark = 0x06054b50, kEnd64Mark = 0x06064b50, kLocator64Mark = 0x07064b50;
 constexpr uint32_t kMemberMark = 0x02014b50, kLocalMark = 0x04034b50;
 constexpr size_t kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56, kLocalBytes = 30;
-constexpr size_t kMostComment = 65535;
-constexpr uint64_t kMostDirectory = uint64_t{256} << 20, kMostMembers = 1'000'000;
+constexpr size_t kMaxComment = 65535;
+constexpr uint64_t kMaxDirectory = uint64_t{256} << 20, kMaxMembers = 1'000'000;
 
 Error damaged(const File& file, std::string what, uint64_t offset, std::string member = {}) {
   return {.code = &kDamagedZip,
@@ -46,7 +46,7 @@ struct Directory {
 // The end record comes last, except for a comment of unknown length.
 Result<Directory> find_directory(const File& file) {
   const uint64_t size = file.size();
-  const auto tail = static_cast<size_t>(std::min<uint64_t>(size, kEndBytes + kMostComment));
+  const auto tail = static_cast<size_t>(std::min<uint64_t>(size, kEndBytes + kMaxComment));
   Buffer bytes(tail);
   if (Result<void> read = file.read(size - tail, {bytes.data(), tail}); !read) {
     return std::move(read.error());
@@ -162,7 +162,7 @@ Result<std::vector<ZipMember>> read_zip_directory(const File& file) {
   if (!found) return Error(found.error());
   const Directory& directory = *found;
   if (directory.offset > directory.end || directory.bytes > directory.end - directory.offset ||
-      directory.bytes > kMostDirectory || directory.members > kMostMembers) {
+      directory.bytes > kMaxDirectory || directory.members > kMaxMembers) {
     return damaged(file, "its directory lies outside of the archive", directory.end);
   }
   Buffer bytes(static_cast<size_t>(directory.bytes));
@@ -245,8 +245,8 @@ bool begins_as_zip(const std::string& path) {
 }
 
 std::string first_zip_name(const std::string& path) {
-  constexpr size_t kLengthAt = 26, kMostName = 255;
-  std::array<uint8_t, kLocalBytes + kMostName> bytes{};
+  constexpr size_t kLengthAt = 26, kMaxName = 255;
+  std::array<uint8_t, kLocalBytes + kMaxName> bytes{};
   const Result<size_t> read = read_prefix(path, bytes);
   if (!read || *read < kLocalBytes) return {};
   const std::span<const uint8_t> begin(bytes.data(), *read);

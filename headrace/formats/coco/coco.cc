@@ -127,8 +127,8 @@ int64_t keypoints_of(const CocoAnnotations& data, const File& file) {
     if (!numbers) throw Exception(std::move(numbers.error()));
     most = *numbers / 3;
   }
-  constexpr int64_t kMost = 1 << 16;
-  return std::min(most, kMost);
+  constexpr int64_t kMax = 1 << 16;
+  return std::min(most, kMax);
 }
 
 SourcePtr open_coco(const std::string& path, const Arguments& arguments, const Progress& progress) {

@@ -136,12 +136,12 @@ std::string CocoMaskPainter::counts(std::span<const int64_t> runs, std::span<uin
 // Runs in groups of five bits, lowest first, starting from character '0'; starting with the third,
 // each is the difference to the run two before.
 std::string CocoMaskPainter::compressed(std::string_view text, std::span<uint8_t> plane) {
-  constexpr int kMostGroups = 7;  // 35 bits: longer than any run
+  constexpr int kMaxGroups = 7;  // 35 bits: longer than any run
   runs_.clear();
   for (size_t at = 0; at < text.size();) {
     int64_t value = 0;
     for (int group = 0;; ++group) {
-      if (at == text.size() || group == kMostGroups) return "a run-length code that breaks off";
+      if (at == text.size() || group == kMaxGroups) return "a run-length code that breaks off";
       const int bits = text[at++] - '0';
       if (bits < 0 || bits > 63) return "a run-length code with an invalid character";
       value |= static_cast<int64_t>(bits & 31) << 5 * group;

@@ -15,16 +15,16 @@ namespace headrace {
 // polygons give their union. Functions return the error in the shape, or an empty string.
 class CocoMaskPainter {
  public:
-  static constexpr int64_t kMostPixels = int64_t{1} << 28;  // positions are 32 bits in pycocotools
-  static constexpr int64_t kMostSteps = int64_t{1} << 26;   // steps along boundaries, for all masks
+  static constexpr int64_t kMaxPixels = int64_t{1} << 28;  // positions are 32 bits in pycocotools
+  static constexpr int64_t kMaxSteps = int64_t{1} << 26;   // steps along boundaries, for all masks
   // how many times polygons may cover the image
-  static constexpr int64_t kMostCover = 4;
+  static constexpr int64_t kMaxCover = 4;
 
   // `masks`: how many will be drawn; their total cost is limited in proportion, so that a small
   // file cannot cause a lot of work. REQUIRES: 1 <= height, 1 <= width, height * width <=
-  // kMostPixels.
+  // kMaxPixels.
   CocoMaskPainter(int64_t height, int64_t width, int64_t masks = 1)
-      : height_(height), width_(width), pixels_left_(kMostCover * height * width * masks) {}
+      : height_(height), width_(width), pixels_left_(kMaxCover * height * width * masks) {}
 
   int64_t height() const { return height_; }
   int64_t width() const { return width_; }
@@ -45,7 +45,7 @@ class CocoMaskPainter {
   void fill(std::span<const uint32_t> edges, std::span<uint8_t> plane) const;
 
   int64_t height_, width_;
-  int64_t pixels_left_, steps_left_ = kMostSteps;
+  int64_t pixels_left_, steps_left_ = kMaxSteps;
   std::vector<uint32_t> crossings_;  // column-major positions where the mask changes
   std::vector<int64_t> runs_;
 };

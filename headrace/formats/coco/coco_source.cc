@@ -160,10 +160,10 @@ class CocoSource final : public Source {
   // The name of the category with id i at position i, like torchvision's list of COCO names. None
   // if ids are not suitable as list positions.
   std::vector<std::string> names_by_id() const {
-    constexpr int64_t kMostIds = 1 << 16;
+    constexpr int64_t kMaxIds = 1 << 16;
     if (data_.categories.empty()) return {};
     const int64_t least = data_.categories.front().id, most = data_.categories.back().id;
-    if (least < 0 || most >= kMostIds) return {};
+    if (least < 0 || most >= kMaxIds) return {};
     std::vector<std::string> names(size_t(most) + 1, "N/A");
     if (least > 0) names[0] = "__background__";
     for (const CocoCategory& category : data_.categories)

@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostBytes = size_t{2} << 30;  // bytes of one value
+constexpr size_t kMaxBytes = size_t{2} << 30;  // bytes of one value
 
 // The polygons of one annotation; the reader is at their list. A polygon of two points is drawn,
 // too, like pycocotools does after another one; as the first one, pycocotools takes it for a box
@@ -93,13 +93,13 @@ Result<void> CocoValues::masks(std::span<const JsonRange> rows, int64_t height, 
                                size_t max_bytes, Buffer& out) const {
   const JsonRange here = rows.empty() ? JsonRange{} : rows[0];
   if (height < 1 || width < 1) return bad("masks need the image's width and height", here);
-  if (height > CocoMaskPainter::kMostPixels / width) {
+  if (height > CocoMaskPainter::kMaxPixels / width) {
     return bad("masks of " + std::to_string(width) + " x " + std::to_string(height) + " pixels",
                here);
   }
   CocoMaskPainter painter(height, width, std::max<int64_t>(1, static_cast<int64_t>(rows.size())));
   const size_t plane = painter.pixels();
-  if (rows.size() > std::min(max_bytes, kMostBytes) / plane) {
+  if (rows.size() > std::min(max_bytes, kMaxBytes) / plane) {
     return bad(counted(static_cast<int64_t>(rows.size()), "mask") + " of " + std::to_string(width) +
                    " x " + std::to_string(height) + " pixels are more than memory is meant for",
                here);
@@ -117,7 +117,7 @@ Result<void> CocoValues::masks(std::span<const JsonRange> rows, int64_t height, 
 Result<void> CocoValues::keypoints(std::span<const JsonRange> rows, int64_t points,
                                    size_t max_bytes, Buffer& out) const {
   const int64_t wanted = points * 3;
-  if (rows.size() > std::min(max_bytes, kMostBytes) / (wanted * sizeof(float))) {
+  if (rows.size() > std::min(max_bytes, kMaxBytes) / (wanted * sizeof(float))) {
     return bad("keypoints of " + counted(int64_t(rows.size()), "row") +
                    " are more than memory is meant for",
                rows[0]);

@@ -27,7 +27,7 @@ const ErrorCode kTooManyFolders{
     "Remove them, or give the files in a list."};
 
 constexpr int64_t kMaxFolders = int64_t{1} << 22;
-constexpr int kMostPaths = 256;  // of links to one folder
+constexpr int kMaxPaths = 256;  // of links to one folder
 
 // Folders added by file servers and archivers, which contain previews or copies.
 bool is_of_system(std::string_view name) {
@@ -78,9 +78,9 @@ class Lister {
       raise(kTooManyFolders, "more than " + std::to_string(kMaxFolders) + " folders in " + root_,
             "look for links that contain each other");
     }
-    if (++times_listed_[{folder.device, folder.inode}] > kMostPaths) {
+    if (++times_listed_[{folder.device, folder.inode}] > kMaxPaths) {
       raise(kTooManyFolders,
-            joined(root_, path) + " is a folder that more than " + std::to_string(kMostPaths) +
+            joined(root_, path) + " is a folder that more than " + std::to_string(kMaxPaths) +
                 " paths lead to",
             "look for links to folders that multiply");
     }

@@ -29,13 +29,13 @@ struct ListedFolder {
 
 // Files that may describe the records, but are not read when a folder is opened.
 struct UnreadFiles {
-  NameList tables;         // paths from the root, files of the root first; at most kMostTables
+  NameList tables;         // paths from the root, files of the root first; at most kMaxTables
   int64_t per_record = 0;  // named after an image in their folder: 1.txt, 1.xml
   std::string first_per_record;
   int64_t masks =
       0;  // images named after another one in their folder: 1_mask.png, or 1.png and 1.jpg
   std::string first_mask;
-  static constexpr int64_t kMostTables = 64;
+  static constexpr int64_t kMaxTables = 64;
 };
 
 struct FolderListing {

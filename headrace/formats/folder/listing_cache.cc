@@ -66,7 +66,7 @@ bool read_unread(ByteReader& in, UnreadFiles& out) {
   out.first_mask = in.text();
   const auto tables = in.number<uint64_t>();
   return in.good() && out.per_record >= 0 && out.masks >= 0 &&
-         tables <= uint64_t{UnreadFiles::kMostTables} && read_names(in, tables, out.tables);
+         tables <= uint64_t{UnreadFiles::kMaxTables} && read_names(in, tables, out.tables);
 }
 
 uint64_t checksum(std::span<const uint8_t> bytes) {

@@ -24,10 +24,10 @@ const ErrorCode kElsewhere{
     "folder's files."};
 
 constexpr size_t kSomeEntries = 256;
-constexpr size_t kMostFolders = 64;
-constexpr size_t kFirst = 3;     // names used to find where files are
-constexpr int64_t kTried = 64;   // names to try before concluding that none is a file
-constexpr int kMostParents = 8;  // parents of a folder or a path that paths may be relative to
+constexpr size_t kMaxFolders = 64;
+constexpr size_t kFirst = 3;    // names used to find where files are
+constexpr int64_t kTried = 64;  // names to try before concluding that none is a file
+constexpr int kMaxParents = 8;  // parents of a folder or a path that paths may be relative to
 
 // Media suffixes of some of the folder's files.
 std::set<std::string> suffixes_in(const std::string& folder) {
@@ -93,13 +93,12 @@ std::optional<Root> root_near(const FileTable& table, const std::vector<std::str
   if (auto found = find_record_files(folders, first)) return Root{found->folder, {}};
   const std::string& name = first.front();
   for (std::string folder : {current_folder(), around.front(), around[1]}) {
-    for (int i = 0; i < kMostParents && !folder.empty(); ++i, folder = parent_path(folder)) {
+    for (int i = 0; i < kMaxParents && !folder.empty(); ++i, folder = parent_path(folder)) {
       if (is_file(place_of(folder, name))) return Root{folder, {}};
     }
   }
   size_t cut = name.find('/');
-  for (int i = 0; i < kMostParents && cut != std::string::npos;
-       ++i, cut = name.find('/', cut + 1)) {
+  for (int i = 0; i < kMaxParents && cut != std::string::npos; ++i, cut = name.find('/', cut + 1)) {
     const std::string too_much = name.substr(0, cut + 1);
     for (const std::string& folder : folders) {
       const auto lies_there = [&](const std::string& path) {
@@ -215,7 +214,7 @@ std::vector<std::string> folders_below(const std::string& folder) {
       if (!entries) continue;
       std::ranges::sort(*entries, {}, &FolderEntry::name);
       for (const FolderEntry& entry : *entries) {
-        if (out.size() == kMostFolders) return out;
+        if (out.size() == kMaxFolders) return out;
         if (entry.is_folder && !entry.name.starts_with('.'))
           out.push_back(joined(out[next], entry.name));
       }

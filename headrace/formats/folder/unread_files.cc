@@ -29,7 +29,7 @@ const ErrorCode kOneClass{
     "of the files directly, without the table. If a single class is intended, name it in classes=."};
 
 constexpr size_t kHead = size_t{1} << 16;  // bytes of a file, to see what it contains
-constexpr size_t kMostLooks = 16;          // number of files to look at
+constexpr size_t kMaxLooks = 16;           // number of files to look at
 
 std::string head_of(const std::string& path) {
   std::vector<uint8_t> first(kHead);
@@ -85,9 +85,9 @@ std::string call(const std::string& path, const std::string& rest = {}) {
 
 // The folders of the listing that contain files, and the root itself.
 std::vector<std::string> folders_of_media(const std::string& root, const FolderListing& listing) {
-  constexpr size_t kMost = 64;
+  constexpr size_t kMax = 64;
   std::vector<std::string> out;
-  for (int64_t i = 0; i < listing.paths.size() && out.size() < kMost; ++i) {
+  for (int64_t i = 0; i < listing.paths.size() && out.size() < kMax; ++i) {
     if (i == 0 || listing.folders[i].count > 0) out.push_back(joined(root, listing.paths[i]));
   }
   return out;
@@ -139,7 +139,7 @@ std::vector<std::string> tables_of(const std::string& root, const FolderListing&
   for (int64_t i = 0; i < listing.unread.tables.size(); ++i) {
     std::string path = joined(root, listing.unread.tables[i]);
     if (is_list(path) || is_json(path)) {
-      if (++looks > kMostLooks || files_in(head_of(path)).empty()) continue;
+      if (++looks > kMaxLooks || files_in(head_of(path)).empty()) continue;
     }
     out.push_back(std::move(path));
   }
@@ -220,7 +220,7 @@ std::string advice_for_containers(const std::string& root) {
   std::vector<std::string> paths, calls;
   for (const FolderEntry& entry : entries) {
     if (entry.name.starts_with('.')) continue;
-    if (paths.size() == kMostLooks) break;
+    if (paths.size() == kMaxLooks) break;
     paths.push_back(joined(root, entry.name));
     if (is_list(paths.back()) && files_in(head_of(paths.back())).empty()) continue;
     const auto takes = [&](const FormatRecord* format) {

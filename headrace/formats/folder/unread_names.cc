@@ -60,7 +60,7 @@ void add_unread(std::string_view folder, std::string_view name, int64_t count,
                 const SortedNames& pictures, UnreadFiles& out) {
   if (has_one_suffix(name, kPerRecord) && picture_of(stem(name), count, pictures) >= 0) {
     if (++out.per_record == 1) out.first_per_record = joined(folder, name);
-  } else if (has_one_suffix(name, kTableSuffixes) && out.tables.size() < out.kMostTables) {
+  } else if (has_one_suffix(name, kTableSuffixes) && out.tables.size() < out.kMaxTables) {
     out.tables.add(joined(folder, name));
   }
 }

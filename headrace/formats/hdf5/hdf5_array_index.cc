@@ -134,22 +134,22 @@ class ExtensibleArray : ArrayIndex {
         file_.read_checked(address_, bytes, "EAHD", "an index of chunks");
     Hdf5Cursor in = file_.cursor(header);
     take_header(in);
-    const uint8_t most_bits = in.u8();
+    const uint8_t max_bits = in.u8();
     inside_ = in.u8();
-    const uint8_t least_elements = in.u8(), least_pointers = in.u8(), page_bits = in.u8();
+    const uint8_t min_elements = in.u8(), min_pointers = in.u8(), page_bits = in.u8();
     in.skip(6 * file_.length_bytes());  // statistics
     const uint64_t block = in.address();
-    if (most_bits == 0 || most_bits > 64 || !std::has_single_bit(least_elements) ||
-        !std::has_single_bit(least_pointers) || least_pointers < 2 || page_bits > 31 ||
-        std::bit_width(least_elements) - 1 > most_bits) {
+    if (max_bits == 0 || max_bits > 64 || !std::has_single_bit(min_elements) ||
+        !std::has_single_bit(min_pointers) || min_pointers < 2 || page_bits > 31 ||
+        std::bit_width(min_elements) - 1 > max_bits) {
       file_.damaged(address_, "a chunk index with invalid sizes");
     }
-    offset_bytes_ = (most_bits + 7) / 8;
-    least_elements_ = least_elements;
+    offset_bytes_ = (max_bits + 7) / 8;
+    min_elements_ = min_elements;
     page_elements_ = uint64_t{1} << page_bits;
-    super_blocks_ = 1 + most_bits - (std::bit_width(least_elements) - 1);
-    direct_supers_ = 2 * (std::bit_width(least_pointers) - 1);
-    direct_blocks_ = 2 * (uint64_t{least_pointers} - 1);
+    super_blocks_ = 1 + max_bits - (std::bit_width(min_elements) - 1);
+    direct_supers_ = 2 * (std::bit_width(min_pointers) - 1);
+    direct_blocks_ = 2 * (uint64_t{min_pointers} - 1);
     if (block != kHdf5Undefined) read_index_block(block);
   }
 
@@ -169,8 +169,7 @@ class ExtensibleArray : ArrayIndex {
       const uint64_t blocks = uint64_t{1} << super / 2;
       uint64_t block_elements = 0, all = 0;
       if (super > 100 ||
-          __builtin_mul_overflow(uint64_t{1} << (super + 1) / 2, least_elements_,
-                                 &block_elements) ||
+          __builtin_mul_overflow(uint64_t{1} << (super + 1) / 2, min_elements_, &block_elements) ||
           __builtin_mul_overflow(blocks, block_elements, &all)) {
         return;  // no dataset has so many chunks
       }
@@ -232,7 +231,7 @@ class ExtensibleArray : ArrayIndex {
 
   uint8_t inside_ = 0;
   unsigned offset_bytes_ = 0, super_blocks_ = 0, direct_supers_ = 0;
-  uint64_t least_elements_ = 0, page_elements_ = 0, direct_blocks_ = 0;
+  uint64_t min_elements_ = 0, page_elements_ = 0, direct_blocks_ = 0;
   std::unordered_set<uint64_t> seen_;
 };
 

@@ -9,7 +9,7 @@ std::shared_ptr<Hdf5ChunkCache::Chunk> Hdf5ChunkCache::find(const Key& key, size
     entries_.splice(entries_.begin(), entries_, known->second);
     return entries_.front().chunk;
   }
-  while (!entries_.empty() && bytes_ + bytes > most_bytes_) {
+  while (!entries_.empty() && bytes_ + bytes > max_bytes_) {
     bytes_ -= entries_.back().bytes;
     places_.erase(entries_.back().key);
     entries_.pop_back();

@@ -18,7 +18,7 @@ namespace headrace {
 
 class Hdf5ChunkCache {
  public:
-  explicit Hdf5ChunkCache(uint64_t most_bytes) : most_bytes_(most_bytes) {}
+  explicit Hdf5ChunkCache(uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Passes the chunk to `use`; if it is not cached, `unpack` decompresses it first. Concurrent
   // requests for the same chunk wait for the first of them. One chunk may be larger than the limit:
@@ -49,7 +49,7 @@ class Hdf5ChunkCache {
 
   std::shared_ptr<Chunk> find(const Key& key, size_t bytes);
 
-  const uint64_t most_bytes_;
+  const uint64_t max_bytes_;
   Mutex mutex_;
   std::list<Entry> entries_ GUARDED_BY(mutex_);  // most recently used first
   std::unordered_map<Key, std::list<Entry>::iterator, Hash> places_ GUARDED_BY(mutex_);

@@ -12,11 +12,11 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kMostChunkBytes = uint64_t{256} << 20;
-constexpr uint64_t kMostRowBytes = uint64_t{2} << 30;
+constexpr uint64_t kMaxChunkBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxRowBytes = uint64_t{2} << 30;
 // Zeros compress a thousandfold, and unwritten data takes no space. A higher ratio means that the
 // declared size is bogus.
-constexpr uint64_t kMostRatio = 4096;
+constexpr uint64_t kMaxRatio = 4096;
 constexpr uint64_t kNeverTooMuch = uint64_t{64} << 20;
 
 uint64_t next_id() {
@@ -97,7 +97,7 @@ void Hdf5Dataset::check_sizes() {
   uint64_t row = type_.bytes;
   for (size_t i = 1; i < space_.sizes.size(); ++i) {
     row_shape_.push_back(static_cast<int64_t>(space_.sizes[i]));
-    if (space_.sizes[i] > INT64_MAX || !multiply(row, space_.sizes[i]) || row > kMostRowBytes) {
+    if (space_.sizes[i] > INT64_MAX || !multiply(row, space_.sizes[i]) || row > kMaxRowBytes) {
       throw Exception(
           hdf5_too_large(file_.file(), "a record has more than 2 GiB", "store it as several rows"));
     }
@@ -111,7 +111,7 @@ void Hdf5Dataset::check_sizes() {
   uint64_t all = row;
   const uint64_t size = file_.file().size();
   if (space_.sizes[0] > INT64_MAX || !multiply(all, space_.sizes[0]) ||
-      (all > kNeverTooMuch && all / kMostRatio > size)) {
+      (all > kNeverTooMuch && all / kMaxRatio > size)) {
     throw Exception(hdf5_too_large(file_.file(),
                                    "a dataset of " + std::to_string(space_.sizes[0]) + " rows of " +
                                        grouped(static_cast<int64_t>(row)) + " bytes in a file of " +
@@ -147,7 +147,7 @@ void Hdf5Dataset::open_chunks() {
   }
   chunk_bytes_ = chunk_row_bytes_;
   fits = fits && multiply(chunk_bytes_, layout_.chunk[0]);
-  if (!fits || chunk_bytes_ > kMostChunkBytes) {
+  if (!fits || chunk_bytes_ > kMaxChunkBytes) {
     throw Exception(hdf5_too_large(file_.file(), "chunks of more than 256 MiB",
                                    "write it with smaller chunks, such as one record each"));
   }

@@ -9,7 +9,7 @@ namespace headrace {
 namespace {
 
 constexpr int kDeepest = 4;  // an array of sequences of an enumeration of integers
-constexpr size_t kMostDimensions = 32;
+constexpr size_t kMaxDimensions = 32;
 
 enum : uint8_t {
   kInteger,
@@ -231,7 +231,7 @@ class TypeParser {
 
   Hdf5Type array(const Header& head, int depth) {
     const uint8_t dimensions = in_.u8();
-    if (dimensions > kMostDimensions) bad("is an array of too many dimensions");
+    if (dimensions > kMaxDimensions) bad("is an array of too many dimensions");
     if (head.version < 3) in_.skip(3);
     uint64_t count = 1;
     Shape shape;

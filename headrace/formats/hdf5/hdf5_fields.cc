@@ -21,7 +21,7 @@ const ErrorCode kDoNotFit{
     "length. By default, all datasets with the most common length are used. If that is ambiguous, "
     "or not what you want, select them: fields=['image=/train/x', 'label=/train/y']."};
 
-constexpr uint64_t kMostPictureBytes = uint64_t{1} << 26;  // read to detect what a value is
+constexpr uint64_t kMaxPictureBytes = uint64_t{1} << 26;  // read to detect what a value is
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -112,7 +112,7 @@ std::vector<Hdf5Choice> choose_by_length(const Hdf5File& file, Hdf5Directory& di
     if (has_rows(outline) && outline.space.sizes[0] == rows)
       out.push_back({"", std::move(outline)});
   }
-  if (out.size() > kMostLikelyFields) {
+  if (out.size() > kMaxLikelyFields) {
     hdf5_fields_do_not_fit(
         file, grouped(static_cast<int64_t>(out.size())) + " datasets have the same number of rows",
         "name at most 64 with fields=[...]; a dataset for each record is read after stacking them");
@@ -175,7 +175,7 @@ bool holds_pictures(const Hdf5File& file, const Hdf5Dataset& dataset) {
     if (!dataset.read(row, 1, element)) return false;
     const Hdf5Reference reference = hdf5_reference(file, element);
     if (reference.is_empty()) continue;
-    if (reference.count > kMostPictureBytes) return false;
+    if (reference.count > kMaxPictureBytes) return false;
     Hdf5Place place;
     const Result<std::span<uint8_t>> value =
         read_hdf5_value(file, reference, reference.count, buffer, place);
@@ -284,7 +284,7 @@ std::vector<Hdf5Choice> choose_hdf5_datasets(const Hdf5File& file,
                                              const std::vector<std::string>* fields) {
   Hdf5Directory directory(file);
   if (!fields) return choose_by_length(file, directory);
-  if (fields->empty() || fields->size() > kMostLikelyFields) {
+  if (fields->empty() || fields->size() > kMaxLikelyFields) {
     hdf5_fields_do_not_fit(file, "fields= names " + std::to_string(fields->size()) + " datasets",
                            "name 1 to 64, or leave it out");
   }

@@ -38,7 +38,7 @@ const ErrorCode kLeadsOutside{
     "directly."};
 
 constexpr std::array<uint8_t, 8> kSignature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
-constexpr uint64_t kMostStructure = uint64_t{64} << 20;  // bytes of one structure
+constexpr uint64_t kMaxStructure = uint64_t{64} << 20;  // bytes of one structure
 
 Error error_at(const ErrorCode& code, const File& file, int64_t offset, std::string what,
                std::string hint, std::string member) {
@@ -118,7 +118,7 @@ std::vector<uint8_t> Hdf5File::read(uint64_t address, uint64_t bytes, std::strin
                          " bytes is not inside the file of " + std::to_string(file_.size()) +
                          " bytes");
   }
-  if (bytes > kMostStructure) {
+  if (bytes > kMaxStructure) {
     throw Exception(hdf5_too_large(file_,
                                    std::string(what) + " has " + std::to_string(bytes) + " bytes",
                                    "structures have at most 64 MiB"));

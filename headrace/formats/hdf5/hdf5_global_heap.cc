@@ -10,8 +10,8 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kLook = 4096;       // size of collections with small values
-constexpr int kMostObjects = 1 << 16;  // per collection: object numbers have 16 bits
+constexpr uint64_t kLook = 4096;      // size of collections with small values
+constexpr int kMaxObjects = 1 << 16;  // per collection: object numbers have 16 bits
 
 uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -89,7 +89,7 @@ Result<std::span<uint8_t>> read_hdf5_value(const Hdf5File& file, const Hdf5Refer
   }
   uint64_t at = heads.collection;
   std::vector<uint8_t> head(heads.object);
-  for (int objects = 0; objects < kMostObjects && size - at >= heads.object && at < size;
+  for (int objects = 0; objects < kMaxObjects && size - at >= heads.object && at < size;
        ++objects) {
     if (at + heads.object <= look) {
       std::memcpy(head.data(), out.data() + at, heads.object);

@@ -12,8 +12,8 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostLinks = size_t{1} << 20;  // of a file
-constexpr int kDeepestGroupTree = 32, kMostSoftLinks = 16;
+constexpr size_t kMaxLinks = size_t{1} << 20;  // of a file
+constexpr int kDeepestGroupTree = 32, kMaxSoftLinks = 16;
 constexpr size_t kLongestPath = 4096;
 constexpr uint64_t kLinkBytes = sizeof(Hdf5Link);
 
@@ -115,7 +115,7 @@ class SymbolTable {
         link.kind = Hdf5Link::Kind::kSoft;
         link.target = name_at(offset, address);
       }
-      if (out_.size() >= kMostLinks) too_many(file_);
+      if (out_.size() >= kMaxLinks) too_many(file_);
       out_.push_back(std::move(link));
     }
   }
@@ -168,7 +168,7 @@ void read_dense_links(const Hdf5File& file, const Hdf5Message& message,
   Hdf5Heap heap(file, heap_address);
   static constexpr std::array<uint8_t, 1> kByName = {5};
   visit_hdf5_tree(file, tree, kByName, [&](uint8_t, std::span<const uint8_t> record) {
-    if (out.size() >= kMostLinks) too_many(file);
+    if (out.size() >= kMaxLinks) too_many(file);
     out.push_back(link_from(file, heap.object(record.subspan(4)), heap_address));
     file.spend(kLinkBytes + out.back().name.size(), "the names of a group");
   });
@@ -211,7 +211,7 @@ Hdf5Directory::Listing Hdf5Directory::list() {
     groups.pop_back();
     std::vector<Entry> deeper;
     for (const Hdf5Link& link : links_of(group.address)) {
-      if (++links > kMostLinks) too_many(file_);
+      if (++links > kMaxLinks) too_many(file_);
       std::string path = group.path + "/" + link.name;
       file_.spend(path.size(), "the paths of its objects");
       if (link.kind == Hdf5Link::Kind::kExternal) {
@@ -256,7 +256,7 @@ uint64_t Hdf5Directory::find(const std::string& path) {
       address = link->address;
       continue;
     }
-    if (++soft_links > kMostSoftLinks || rest.size() + link->target.size() > kLongestPath) {
+    if (++soft_links > kMaxSoftLinks || rest.size() + link->target.size() > kLongestPath) {
       throw Exception(hdf5_damaged(file_.file(), -1, "cyclic soft links", path));
     }
     if (link->target.starts_with('/')) address = file_.root();

@@ -11,8 +11,8 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kMostKept = uint64_t{64} << 20;
-constexpr uint64_t kMostBlock = uint64_t{16} << 20;  // libhdf5 makes direct blocks of 64 KiB
+constexpr uint64_t kMaxKept = uint64_t{64} << 20;
+constexpr uint64_t kMaxBlock = uint64_t{16} << 20;  // libhdf5 makes direct blocks of 64 KiB
 
 }  // namespace
 
@@ -31,26 +31,26 @@ Hdf5Heap::Hdf5Heap(const Hdf5File& file, uint64_t address) : file_(file), addres
   }
   (void)file.read_checked(address, plain + 4, "FRHP", "a fractal heap");
   checked_ = (flags & 2) != 0;
-  most_managed_ = in.u32();
+  max_managed_ = in.u32();
   in.skip(10 * file.length_bytes() + 2 * file.address_bytes());  // huge objects, free space, counts
   width_ = in.u16();
   first_bytes_ = in.length();
-  most_direct_ = in.length();
+  max_direct_ = in.length();
   const uint16_t heap_bits = in.u16();
   in.skip(2);  // initial number of rows of the root
   root_ = in.address();
   root_rows_ = in.u16();
   if (!in.good() || version != 0 || width_ == 0 || width_ > 1024 || heap_bits == 0 ||
-      heap_bits > 64 || !std::has_single_bit(first_bytes_) || !std::has_single_bit(most_direct_) ||
-      first_bytes_ > most_direct_ || most_direct_ > kMostBlock) {
+      heap_bits > 64 || !std::has_single_bit(first_bytes_) || !std::has_single_bit(max_direct_) ||
+      first_bytes_ > max_direct_ || max_direct_ > kMaxBlock) {
     file.damaged(address, "a fractal heap with invalid sizes");
   }
   offset_bytes_ = (heap_bits + 7) / 8;
-  size_bytes_ = hdf5_width(std::min<uint64_t>(most_direct_, most_managed_));
+  size_bytes_ = hdf5_width(std::min<uint64_t>(max_direct_, max_managed_));
   direct_rows_ =
-      static_cast<unsigned>(std::bit_width(most_direct_) - std::bit_width(first_bytes_)) + 2;
-  most_rows_ = 66;
-  if (root_rows_ > most_rows_) file.damaged(address, "a fractal heap of too many rows");
+      static_cast<unsigned>(std::bit_width(max_direct_) - std::bit_width(first_bytes_)) + 2;
+  max_rows_ = 66;
+  if (root_rows_ > max_rows_) file.damaged(address, "a fractal heap of too many rows");
 }
 
 uint64_t Hdf5Heap::row_bytes(unsigned row) const {
@@ -107,7 +107,7 @@ uint64_t Hdf5Heap::find(uint64_t at, uint64_t& begin, uint64_t& bytes) {
     if (row < direct_rows_) return address;
     // As many rows as add up to the size of the parent's entry.
     rows = static_cast<unsigned>(std::bit_width(bytes) - std::bit_width(first_bytes_ * width_)) + 1;
-    if (bytes < first_bytes_ * width_ || rows > most_rows_) {
+    if (bytes < first_bytes_ * width_ || rows > max_rows_) {
       file_.damaged(address, "a fractal heap with invalid rows");
     }
   }
@@ -131,7 +131,7 @@ const std::vector<uint8_t>& Hdf5Heap::indirect(uint64_t address, unsigned rows, 
     file_.damaged(address, "a block of another fractal heap");
   }
   kept_ += bytes;
-  if (kept_ > kMostKept) direct_.clear(), indirect_.clear(), kept_ = bytes;
+  if (kept_ > kMaxKept) direct_.clear(), indirect_.clear(), kept_ = bytes;
   return indirect_[address] = std::move(block);
 }
 
@@ -161,7 +161,7 @@ const Hdf5Heap::Block& Hdf5Heap::direct(uint64_t address, uint64_t begin, uint64
     }
   }
   kept_ += bytes;
-  if (kept_ > kMostKept) direct_.clear(), indirect_.clear(), kept_ = bytes;
+  if (kept_ > kMaxKept) direct_.clear(), indirect_.clear(), kept_ = bytes;
   return direct_[address] = {begin, std::move(block)};
 }
 

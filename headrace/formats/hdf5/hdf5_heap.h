@@ -32,12 +32,12 @@ class Hdf5Heap {
 
   const Hdf5File& file_;
   uint64_t address_;
-  uint32_t most_managed_ = 0;
+  uint32_t max_managed_ = 0;
   uint16_t width_ = 0;  // blocks in a row
-  uint64_t first_bytes_ = 0, most_direct_ = 0;
+  uint64_t first_bytes_ = 0, max_direct_ = 0;
   int offset_bytes_ = 0, size_bytes_ = 0;
   uint64_t root_ = kHdf5Undefined;
-  unsigned root_rows_ = 0, direct_rows_ = 0, most_rows_ = 0;
+  unsigned root_rows_ = 0, direct_rows_ = 0, max_rows_ = 0;
   bool checked_ = false;  // direct blocks have checksums
   std::map<uint64_t, Block> direct_;
   std::map<uint64_t, std::vector<uint8_t>> indirect_;

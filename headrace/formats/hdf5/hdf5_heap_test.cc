@@ -14,13 +14,13 @@ constexpr uint64_t kHeap = 200, kRoot = 1000, kOther = 4000;
 struct Header {
   uint8_t version = 0, flags = 0;
   uint16_t filter_bytes = 0, width = 2, bits = 32, rows = 0;
-  uint64_t first = 64, most_direct = 128, root = kRoot;
+  uint64_t first = 64, max_direct = 128, root = kRoot;
 };
 
 std::string header_of(const Header& heap) {
   return "FRHP" + u8(heap.version) + u16(6) + u16(heap.filter_bytes) + u8(heap.flags) + u32(4096) +
-         zeros(12 * 8) + u16(heap.width) + u64(heap.first) + u64(heap.most_direct) +
-         u16(heap.bits) + u16(1) + u64(heap.root) + u16(heap.rows);
+         zeros(12 * 8) + u16(heap.width) + u64(heap.first) + u64(heap.max_direct) + u16(heap.bits) +
+         u16(1) + u64(heap.root) + u16(heap.rows);
 }
 
 // A block of `bytes`, whose text begins after its 17-byte header.
@@ -118,7 +118,7 @@ TEST_F(RowsOfBlocks, of_another_heap_are_refused) {
 }
 
 TEST_F(RowsOfBlocks, smaller_than_their_first_row_are_refused) {
-  file.put_checked(kHeap, header_of({.width = 4, .rows = 3, .most_direct = 64}));
+  file.put_checked(kHeap, header_of({.width = 4, .rows = 3, .max_direct = 64}));
   file.put_checked(kRoot, indirect_block(0, std::vector<uint64_t>(12, kOther)));
   EXPECT_EQ(object(file, id_of(8 * 64 + 17, 1)), "HR0489: a fractal heap with invalid rows");
 }
@@ -170,8 +170,8 @@ TEST(Hdf5Heap, headers_are_checked) {
   EXPECT_EQ(with({.bits = 65}), impossible);
   EXPECT_EQ(with({.first = 63}), impossible);
   EXPECT_EQ(with({.first = 256}), impossible);
-  EXPECT_EQ(with({.most_direct = 192}), impossible);
-  EXPECT_EQ(with({.most_direct = uint64_t{32} << 20}), impossible);
+  EXPECT_EQ(with({.max_direct = 192}), impossible);
+  EXPECT_EQ(with({.max_direct = uint64_t{32} << 20}), impossible);
   EXPECT_EQ(with({.rows = 67}), "HR0489: a fractal heap of too many rows");
   EXPECT_EQ(with({.filter_bytes = 1}), "HR0490: a group with filtered links");
   TestFile file;

@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostSpaceDimensions = 32, kMostFilters = 32, kMostValues = 1024;
+constexpr size_t kMaxSpaceDimensions = 32, kMaxFilters = 32, kMaxValues = 1024;
 
 class LayoutParser {
  public:
@@ -102,7 +102,7 @@ class LayoutParser {
 
   // The last dimension is the size of an element.
   void take_chunk(uint8_t dimensions, int width) {
-    if (dimensions < 2 || dimensions > kMostSpaceDimensions + 1)
+    if (dimensions < 2 || dimensions > kMaxSpaceDimensions + 1)
       bad("with chunks without dimensions");
     for (int i = 0; i < dimensions; ++i) out_.chunk.push_back(in_.number(width));
     if (!in_.good()) bad("that is truncated");
@@ -130,7 +130,7 @@ Hdf5Space hdf5_space(const Hdf5File& file, const Hdf5Object& object) {
   if (!message) file.damaged(object.address(), "a dataset without a shape");
   Hdf5Cursor in = file.cursor(message->bytes);
   const uint8_t version = in.u8(), rank = in.u8(), flags = in.u8(), type = in.u8();
-  if (version < 1 || version > 2 || rank > kMostSpaceDimensions) {
+  if (version < 1 || version > 2 || rank > kMaxSpaceDimensions) {
     file.damaged(message->address, "a shape of version " + std::to_string(version) + " with " +
                                        std::to_string(rank) + " dimensions");
   }
@@ -158,7 +158,7 @@ std::vector<Hdf5Filter> hdf5_filters(const Hdf5File& file, const Hdf5Object& obj
   if (!message) return {};
   Hdf5Cursor in = file.cursor(message->bytes);
   const uint8_t version = in.u8(), count = in.u8();
-  if (version < 1 || version > 2 || count > kMostFilters) {
+  if (version < 1 || version > 2 || count > kMaxFilters) {
     file.damaged(message->address, "a list of filters of version " + std::to_string(version) +
                                        " with " + std::to_string(count) + " filters");
   }
@@ -172,7 +172,7 @@ std::vector<Hdf5Filter> hdf5_filters(const Hdf5File& file, const Hdf5Object& obj
     const size_t padded = version == 1 ? (name_bytes + 7U) / 8 * 8 : name_bytes;
     const std::span<const uint8_t> name = in.bytes(padded);
     filter.name.assign(name.begin(), std::find(name.begin(), name.end(), 0));
-    if (values > kMostValues) file.damaged(message->address, "a filter of too many values");
+    if (values > kMaxValues) file.damaged(message->address, "a filter of too many values");
     for (int i = 0; i < values; ++i) filter.values.push_back(in.u32());
     if (version == 1 && values % 2 != 0) in.skip(4);
   }

@@ -8,8 +8,8 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostBlocks = 1024, kMostMessages = size_t{1} << 20;
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // of one object's header
+constexpr size_t kMaxBlocks = 1024, kMaxMessages = size_t{1} << 20;
+constexpr uint64_t kMaxBytes = uint64_t{64} << 20;  // of one object's header
 constexpr uint8_t kSharedFlag = 0x02, kFailIfUnknownFlag = 0x80;
 constexpr uint16_t kLastKnownType = 0x18;
 
@@ -74,14 +74,14 @@ void Hdf5Object::read_continuations(const Hdf5File& file, int version, uint8_t f
   uint64_t bytes = memory_[0].size();
   for (size_t i = 0; i < continuations_.size(); ++i) {
     const Block block = continuations_[i];
-    bytes += std::min(block.bytes, kMostBytes);
-    if (bytes > kMostBytes) file.damaged(address_, "an object header of more than 64 MiB");
+    bytes += std::min(block.bytes, kMaxBytes);
+    if (bytes > kMaxBytes) file.damaged(address_, "an object header of more than 64 MiB");
     for (size_t j = 0; j < i; ++j) {
       if (continuations_[j].address == block.address) {
         file.damaged(block.address, "an object header that refers to itself");
       }
     }
-    if (i >= kMostBlocks) file.damaged(address_, "an object header of more than 1,024 parts");
+    if (i >= kMaxBlocks) file.damaged(address_, "an object header of more than 1,024 parts");
     if (version == 1) {
       memory_.push_back(file.read(block.address, block.bytes, "a part of an object header"));
       parse(file, version, flags, memory_.back(), block.address);
@@ -120,7 +120,7 @@ void Hdf5Object::parse(const Hdf5File& file, int version, uint8_t flags,
           file.file(), "an object with a message of the unknown type " + std::to_string(type),
           "write the file with an older libver"));
     } else if (type != static_cast<uint16_t>(Hdf5MessageType::kNil)) {
-      if (messages_.size() >= kMostMessages) file.damaged(address_, "too many messages");
+      if (messages_.size() >= kMaxMessages) file.damaged(address_, "too many messages");
       if (message_flags & kSharedFlag) shared_.push_back(messages_.size());
       messages_.push_back({static_cast<Hdf5MessageType>(type), body, address + at + head});
     }

@@ -20,8 +20,8 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostDimensions = 8;
-constexpr size_t kMostHeader = 4 + 4 * kMostDimensions;
+constexpr size_t kMaxDimensions = 8;
+constexpr size_t kMaxHeader = 4 + 4 * kMaxDimensions;
 
 std::optional<DType> type_of(uint8_t code) {
   switch (code) {
@@ -44,7 +44,7 @@ std::optional<DType> type_of(uint8_t code) {
 
 bool begins_as_idx(std::span<const uint8_t> begin) {
   return begin.size() >= 8 && begin[0] == 0 && begin[1] == 0 && type_of(begin[2]) &&
-         begin[3] >= 1 && begin[3] <= kMostDimensions && begin.size() >= 4u + 4u * begin[3];
+         begin[3] >= 1 && begin[3] <= kMaxDimensions && begin.size() >= 4u + 4u * begin[3];
 }
 
 std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -55,7 +55,7 @@ bool is_idx_file(const std::string& path) {
   if (name.find("idx") == std::string::npos && name.find("ubyte") == std::string::npos) {
     return false;
   }
-  std::array<uint8_t, kMostHeader> begin{};
+  std::array<uint8_t, kMaxHeader> begin{};
   const size_t count = peek_binary(path, begin);
   return begins_as_idx(std::span<const uint8_t>(begin).first(count));
 }
@@ -87,7 +87,7 @@ bool is_idx(const std::string& path) {
 FileArray array_in(const std::string& path) {
   FileArray array;
   FilePart part = open_binary(path);
-  std::array<uint8_t, kMostHeader> begin{};
+  std::array<uint8_t, kMaxHeader> begin{};
   const auto count = static_cast<size_t>(std::min<uint64_t>(part.size(), begin.size()));
   if (Result<void> read = part.read(0, std::span(begin).first(count)); !read) {
     throw Exception(std::move(read.error()));

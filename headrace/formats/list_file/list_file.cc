@@ -34,7 +34,7 @@ const ErrorCode kBadList{
     "relative to the list's folder. Empty lines, lines that begin with #, and a header are "
     "skipped. Labels are integers or names, not both."};
 
-constexpr size_t kMostBytes = size_t{1} << 30;
+constexpr size_t kMaxBytes = size_t{1} << 30;
 constexpr size_t kLongestPath = 4096;
 
 [[noreturn]] void bad_line(const std::string& file, int64_t line, std::string what,
@@ -355,7 +355,7 @@ void refuse_misread(const List& list, const std::string& file, const std::string
 
 SourcePtr open_list_file(const std::string& path, const Arguments& arguments, const Progress&) {
   Buffer bytes;
-  if (Result<void> read = read_file(path, bytes, {.max_bytes = kMostBytes}); !read) {
+  if (Result<void> read = read_file(path, bytes, {.max_bytes = kMaxBytes}); !read) {
     throw Exception(std::move(read.error()));
   }
   const std::string_view text = text_from_bytes(bytes.bytes());

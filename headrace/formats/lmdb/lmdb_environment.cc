@@ -36,7 +36,7 @@ constexpr uint32_t kMagic = 0xBEEFC0DE;
 constexpr uint32_t kVersion = 1;
 constexpr size_t kMetaBytes = kLmdbPageHeader + 24 + 2 * LmdbTree::kStoredBytes + 16;
 constexpr uint64_t kSmallestPage = 512, kLargestPage = 32768;
-constexpr uint64_t kMostPages = uint64_t{1} << 44;
+constexpr uint64_t kMaxPages = uint64_t{1} << 44;
 
 uint32_t number_at(std::span<const uint8_t> bytes, size_t at) {
   uint32_t value;
@@ -99,7 +99,7 @@ std::string meta_problem(std::span<const uint8_t> bytes, uint64_t number, uint64
     return name + " declares pages of " + grouped(static_cast<int64_t>(out.page_bytes)) + " bytes";
   }
   if (offset != number * out.page_bytes) return name + " has another page size";
-  if (out.last_page < 1 || out.last_page > kMostPages) {
+  if (out.last_page < 1 || out.last_page > kMaxPages) {
     return name + " says that the last page is " + std::to_string(out.last_page);
   }
   const std::string tree = tree_problem(out.main, out.last_page);

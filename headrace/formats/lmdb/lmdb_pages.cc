@@ -260,10 +260,10 @@ void LmdbWalker::visit_leaf(uint64_t page, LmdbVisitor& visitor) {
 
 // Limits the list of errors: a hostile file can refer to far more pages than it has bytes.
 void LmdbWalker::tell_bad(uint64_t offset, const std::string& what, LmdbVisitor& visitor) {
-  if (++bad_ < kMostBad) {
+  if (++bad_ < kMaxBad) {
     visitor.bad(offset, what);
-  } else if (bad_ == kMostBad) {
-    visitor.bad(offset, "the " + grouped(kMostBad) + "th damaged place; the rest is not read (" +
+  } else if (bad_ == kMaxBad) {
+    visitor.bad(offset, "the " + grouped(kMaxBad) + "th damaged place; the rest is not read (" +
                             what + ")");
   }
 }
@@ -271,7 +271,7 @@ void LmdbWalker::tell_bad(uint64_t offset, const std::string& what, LmdbVisitor&
 Result<void> LmdbWalker::walk(const LmdbTree& tree, LmdbVisitor& visitor) {
   if (tree.root == LmdbTree::kNoPage) return {};
   std::vector<Level> path = {{.page = 0, .children = {tree.root}}};
-  while (!path.empty() && bad_ < kMostBad) {
+  while (!path.empty() && bad_ < kMaxBad) {
     Level& level = path.back();
     if (level.next == level.children.size()) {
       path.pop_back();

@@ -68,9 +68,9 @@ class LmdbWalker {
   LmdbWalker(const File& file, const LmdbEnvironment& environment)
       : file_(file), environment_(environment) {}
 
-  static constexpr int64_t kMostBad = 100'000;
+  static constexpr int64_t kMaxBad = 100'000;
 
-  // Visits all entries in key order; gives up after kMostBad errors. Returns a storage error if
+  // Visits all entries in key order; gives up after kMaxBad errors. Returns a storage error if
   // bytes cannot be read.
   Result<void> walk(const LmdbTree& tree, LmdbVisitor& visitor);
 

@@ -25,7 +25,7 @@ const ErrorCode kNoDatabase{
     "An environment holds one unnamed database and any number of named ones. database= selects a "
     "named one; without it the unnamed one is read, or the only named one if nothing else exists."};
 
-constexpr size_t kMostNames = 1000;
+constexpr size_t kMaxNames = 1000;
 
 // Metadata entries that dataset writers add to their records: the count, a list of keys.
 bool is_about_others(std::string_view key) {
@@ -50,7 +50,7 @@ class Databases : public LmdbVisitor {
   void node(const LmdbNode& node) override {
     if (!node.database) return;
     ++count;
-    if (names.size() == kMostNames && text_from_bytes(node.key) != wanted) return;
+    if (names.size() == kMaxNames && text_from_bytes(node.key) != wanted) return;
     names.push_back({std::string(text_from_bytes(node.key)),
                      {node.value.begin(), node.value.end()},
                      node.offset});

@@ -18,7 +18,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr size_t kMostColumns = 4096;
+constexpr size_t kMaxColumns = 4096;
 // DataFrame.to_csv() writes its index first, without a name.
 constexpr std::string_view kIndexOfPandas = "index";
 
@@ -68,7 +68,7 @@ const char* split_record(char* at, char* end, char delimiter,
       cells.emplace_back(at, stop - at);
       at = stop;
     }
-    if (cells.size() > kMostColumns) return "more than 4,096 columns";
+    if (cells.size() > kMaxColumns) return "more than 4,096 columns";
     if (at == end) return nullptr;
     ++at;
   }

@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostKeys = 4096;
+constexpr size_t kMaxKeys = 4096;
 
 class JsonLinesReader {
  public:
@@ -99,7 +99,7 @@ class JsonLinesReader {
                             std::to_string(table_.lines[0]) + " lacks",
                         "missing=\"fill\" allows it");
     }
-    if (table_.columns.size() == kMostKeys) {
+    if (table_.columns.size() == kMaxKeys) {
       bad_manifest_line(file_, line_, "more than 4,096 keys");
     }
     ManifestColumn column;

@@ -17,7 +17,7 @@ namespace headrace {
 
 class RecordWindow {
  public:
-  static constexpr size_t kMostRecordBytes = size_t{64} << 20;
+  static constexpr size_t kMaxRecordBytes = size_t{64} << 20;
 
   RecordWindow(const File& file, const Progress& progress, size_t window = size_t{1} << 20)
       : file_(file), progress_(progress), buffer_(window) {}
@@ -31,13 +31,13 @@ class RecordWindow {
   void take(size_t bytes) { begin_ += bytes; }
 
   // Reads more bytes after end(), which may move the window. Throws Exception if they cannot be
-  // read; false if a record exceeds kMostRecordBytes. REQUIRES: !at_end().
+  // read; false if a record exceeds kMaxRecordBytes. REQUIRES: !at_end().
   bool extend() {
     const size_t kept = end_ - begin_;
     if (begin_ > 0) {
       std::memmove(buffer_.data(), buffer_.data() + begin_, kept);
     } else if (kept == buffer_.size()) {
-      if (kept >= kMostRecordBytes) return false;
+      if (kept >= kMaxRecordBytes) return false;
       Buffer larger(kept * 2);
       std::memcpy(larger.data(), buffer_.data(), kept);
       buffer_ = std::move(larger);

@@ -27,7 +27,7 @@ namespace {
 
 // A shard: u32 samples; u32 offsets, one more than samples; its description; the samples.
 constexpr size_t kOffsetsTogether = 65536;
-constexpr int64_t kMostExamples = 8;
+constexpr int64_t kMaxExamples = 8;
 
 // Whether it looks like an index written by MosaicML Streaming, which sorts keys: "shards", each
 // beginning with "column_encodings".
@@ -231,7 +231,7 @@ void look_at_samples(const FileSet& files, const ContainerIndex& index, MdsColum
   const std::vector<bool> all(columns.schema().size(), true);
   begin_record(0, all.size(), columns.buffers(), parsed);
   int64_t looked = 0;
-  for (int64_t i = 0; i < index.records.size() && looked < kMostExamples; ++i) {
+  for (int64_t i = 0; i < index.records.size() && looked < kMaxExamples; ++i) {
     if (index.is_damaged(i)) continue;
     const Extent extent = index.records[i];
     sample.resize(extent.bytes);

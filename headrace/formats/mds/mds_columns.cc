@@ -142,14 +142,14 @@ Result<void> MdsColumns::parse(std::span<const uint8_t> sample, const std::vecto
 }
 
 Result<int64_t> MdsColumns::integer(size_t field, uint64_t bytes, const Read& read) const {
-  constexpr uint64_t kMost = 64;  // digits of a number that is stored as text
+  constexpr uint64_t kMax = 64;  // digits of a number that is stored as text
   std::vector<uint8_t> head(head_bytes());
   if (bytes < head.size()) return bad_sample("the sample is too short");
   if (Result<void> done = read(0, head); !done) return done.error();
   std::vector<Place> places;
   if (Result<void> placed = place_values(head, bytes, places); !placed) return placed.error();
   const Place& place = places[fields_[field].column];
-  if (place.bytes > kMost) return bad_sample("the value is not an integer", place.offset);
+  if (place.bytes > kMax) return bad_sample("the value is not an integer", place.offset);
   std::vector<uint8_t> value(place.bytes);
   if (Result<void> done = read(place.offset, value); !done) return done.error();
   return fields_[field].encoding->integer(value);

@@ -160,9 +160,9 @@ class IndexParser {
 
   void check_columns(const std::string& shard, const Columns& given) {
     std::vector<MdsColumn> columns;
-    if (given.names.size() > kMostFields) {
+    if (given.names.size() > kMaxFields) {
       bad(shard + " has " + std::to_string(given.names.size()) + " columns; " +
-          std::to_string(kMostFields) + " are possible");
+          std::to_string(kMaxFields) + " are possible");
     }
     if (given.names.empty() || given.names.size() != given.encodings.size() ||
         given.names.size() != given.sizes.size()) {

@@ -110,7 +110,7 @@ SourcePtr open_files(const std::string& path, const Arguments& arguments) {
 
 // Whether each file is a field: all with the same number of records, but not all of the same kind.
 bool are_fields(const NameList& paths) {
-  if (paths.size() < 2 || paths.size() > int64_t{kMostLikelyFields}) return false;
+  if (paths.size() < 2 || paths.size() > int64_t{kMaxLikelyFields}) return false;
   std::set<int64_t> lengths;
   std::set<std::pair<DType, size_t>> kinds;
   for (int64_t i = 0; i < paths.size(); ++i) {

@@ -12,9 +12,9 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kMostTransposed = uint64_t{1} << 30;  // bytes
-constexpr uint64_t kMostText = uint64_t{256} << 20;      // bytes, as they are stored
-constexpr uint64_t kMostStrings = uint64_t{1} << 24;
+constexpr uint64_t kMaxTransposed = uint64_t{1} << 30;  // bytes
+constexpr uint64_t kMaxText = uint64_t{256} << 20;      // bytes, as they are stored
+constexpr uint64_t kMaxStrings = uint64_t{1} << 24;
 constexpr size_t kBlock = 64;  // records that are transposed together
 
 [[noreturn]] void fail(Error error, const NpyPlace& place) {
@@ -54,7 +54,7 @@ std::vector<std::string> texts_from(FileArray stored, const NpyType& type, const
   if (const std::string problem = stored.problem(); !problem.empty()) {
     fail(damaged_array(place.path, problem), place);
   }
-  if (count > kMostStrings || count * type.bytes > kMostText) {
+  if (count > kMaxStrings || count * type.bytes > kMaxText) {
     fail(unsupported_array(place.path,
                            "it has " + grouped(static_cast<int64_t>(count)) + " strings of " +
                                grouped(static_cast<int64_t>(type.bytes)) +
@@ -80,7 +80,7 @@ FilePart in_c_order(const NpyHeader& header, const NpyPlace& place) {
   const auto longer = std::count_if(header.shape.begin(), header.shape.end(),
                                     [](int64_t size) { return size > 1; });
   if (!header.fortran || longer < 2 || header.data_bytes == 0) return part;
-  if (header.data_bytes > kMostTransposed) {
+  if (header.data_bytes > kMaxTransposed) {
     fail(unsupported_array(place.path,
                            "it has " + grouped(static_cast<int64_t>(header.data_bytes)) +
                                " bytes in Fortran order, which scatters a record over the "

@@ -13,8 +13,8 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostHeader = size_t{1} << 20;  // NumPy's own limit is 10,000 bytes
-constexpr size_t kMostMembers = 4096, kMostDimensions = 64;
+constexpr size_t kMaxHeader = size_t{1} << 20;  // NumPy's own limit is 10,000 bytes
+constexpr size_t kMaxMembers = 4096, kMaxDimensions = 64;
 
 // A Python literal, as far as headers use it. After the first error everything is empty, and good()
 // is false.
@@ -86,7 +86,7 @@ class Literal {
     expect('(');
     while (good_ && !take(')')) {
       out.push_back(number());
-      if (out.size() > kMostDimensions) fail();
+      if (out.size() > kMaxDimensions) fail();
       if (!take(',') && !next_is(')')) fail();
     }
     return out;
@@ -196,7 +196,7 @@ Result<void> read_members(Literal& in, const std::string& path, NpyHeader& heade
     if (in.take(',') && !in.next_is(')')) member.shape = in.shape();
     in.expect(')');
     if (!in.take(',') && !in.next_is(']')) in.fail();
-    if (!in.good() || header.members.size() >= kMostMembers) break;
+    if (!in.good() || header.members.size() >= kMaxMembers) break;
     member.offset = header.item_bytes;
     uint64_t bytes = 1;
     const bool padding = descr.find('V') != std::string::npos && member.name.empty();
@@ -281,7 +281,7 @@ Result<NpyHeader> read_npy_header(const ReadBytes& read, uint64_t size, const st
   const uint64_t length = major == 1 ? in.number<uint16_t>() : in.number<uint32_t>();
   NpyHeader header;
   header.data_offset = (major == 1 ? 10 : 12) + length;
-  if (!in.good() || header.data_offset > size || length > kMostHeader) {
+  if (!in.good() || header.data_offset > size || length > kMaxHeader) {
     return damaged_array(
         path,
         "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(size), 8);

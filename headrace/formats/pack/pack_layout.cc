@@ -135,7 +135,7 @@ bool read_field(ByteReader& in, Schema& schema, FieldNames& names) {
 
 bool read_metadata(ByteReader in, PackHeader& header) {
   const auto fields = in.number<uint32_t>();
-  if (fields > kMostFields) return false;
+  if (fields > kMaxFields) return false;
   FieldNames names;
   for (uint32_t i = 0; i < fields; ++i) {
     if (!read_field(in, header.schema, names)) return false;
@@ -235,9 +235,9 @@ Result<PackHeader> header_from_bytes(std::span<const uint8_t> bytes) {
   const std::span<const uint8_t> metadata = bytes.subspan(kPackHeaderFixed, metadata_bytes);
   uint32_t sum = 0;
   std::memcpy(&sum, bytes.data() + kMetadataSum, sizeof sum);
-  constexpr uint64_t kMost = uint64_t{1} << 62;
-  if (sum != crc32c(metadata) || header.shard >= header.shards || header.first_record > kMost ||
-      header.records > kMost || header.dataset_records > kMost ||
+  constexpr uint64_t kMax = uint64_t{1} << 62;
+  if (sum != crc32c(metadata) || header.shard >= header.shards || header.first_record > kMax ||
+      header.records > kMax || header.dataset_records > kMax ||
       header.first_record + header.records > header.dataset_records ||
       header.page_bytes > kMaxPageBytes || !read_metadata(ByteReader(metadata), header)) {
     return no_pack("its header is damaged");

@@ -35,7 +35,7 @@ void PackSummary::add(const PackHeader& header, const PackTable& table) {
       }
       if (!is_unusable) continue;
       ++unusable_count;
-      if (unusable.size() >= kMostListed) continue;
+      if (unusable.size() >= kMaxListed) continue;
       unusable.push_back({.record = static_cast<int64_t>(header.first_record + record),
                           .key = std::string(table.keys[static_cast<int64_t>(record)]),
                           .field = header.schema[i].name,

@@ -36,12 +36,12 @@ struct PackSummary {
   PackShare pictures;                       // encoded images and masks
   std::array<PackShare, kPackForms> forms;  // of those, by PackForm
   std::vector<PackReason> reasons;          // why images are stored unchanged, sorted by frequency
-  std::vector<UnusableRecord> unusable;     // the first kMostListed
+  std::vector<UnusableRecord> unusable;     // the first kMaxListed
   int64_t unusable_count = 0;
   uint64_t fingerprint = 0;
   std::string missing;  // what a recovered pack lacks
 
-  static constexpr size_t kMostListed = 1000;
+  static constexpr size_t kMaxListed = 1000;
   void add(const PackHeader& header, const PackTable& table);
   void sort_reasons();
 };

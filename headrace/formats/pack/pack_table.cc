@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostReasons = 255, kLongestReason = 1000;
+constexpr size_t kMaxReasons = 255, kLongestReason = 1000;
 constexpr std::string_view kOtherReasons = "other reasons";
 
 template <class Number>
@@ -58,7 +58,7 @@ uint8_t PackTable::reason_number(std::string_view reason) {
   if (reason.empty()) return 0;
   reason = reason.substr(0, kLongestReason);
   const auto find = [&] { return std::find(reasons.begin(), reasons.end(), reason); };
-  if (find() == reasons.end() && reasons.size() + 1 >= kMostReasons) reason = kOtherReasons;
+  if (find() == reasons.end() && reasons.size() + 1 >= kMaxReasons) reason = kOtherReasons;
   const size_t at = find() - reasons.begin();
   if (at == reasons.size()) reasons.emplace_back(reason);
   return static_cast<uint8_t>(at + 1);
@@ -105,7 +105,7 @@ std::optional<std::vector<std::string>> reasons_from_bytes(std::span<const uint8
   ByteReader in(bytes);
   std::vector<std::string> reasons;
   const auto count = in.number<uint16_t>();
-  if (count > kMostReasons) return {};
+  if (count > kMaxReasons) return {};
   for (uint16_t i = 0; i < count; ++i) reasons.emplace_back(in.text(in.number<uint16_t>()));
   if (!in.good()) return {};
   return reasons;

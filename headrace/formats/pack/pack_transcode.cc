@@ -70,9 +70,9 @@ Result<PackedValue> tensor_value(const Field& field, const FieldData& data) {
 }  // namespace
 
 Result<PackedValue> Transcoder::value(const Field& field, const FieldData& data) {
-  constexpr size_t kMost = std::numeric_limits<uint32_t>::max() / 2;
+  constexpr size_t kMax = std::numeric_limits<uint32_t>::max() / 2;
   if (const size_t width = column_bytes(field)) return column_value(field, data, width);
-  if (data.bytes.size() > kMost) {
+  if (data.bytes.size() > kMax) {
     return wrong_value(field, grouped(static_cast<int64_t>(data.bytes.size())) +
                                   " bytes are more than a pack can hold in one value");
   }

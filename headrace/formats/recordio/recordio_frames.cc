@@ -25,7 +25,7 @@ constexpr uint64_t kReportEvery = uint64_t{4} << 20;
 // Bytes searched at once for the magic number: few at first, because it is usually close.
 constexpr size_t kSearchedFirst = 512, kSearched = size_t{64} << 10;
 // Limits of a scan: valid files need each byte read once, and each header visited twice.
-constexpr uint64_t kMostReads = 8, kMostLooks = 1;  // in multiples of the file's size
+constexpr uint64_t kMaxReads = 8, kMaxLooks = 1;  // in multiples of the file's size
 constexpr uint64_t kFreeReads = uint64_t{16} << 20, kFreeLooks = uint64_t{1} << 20;
 
 enum : uint32_t { kWhole, kFirst, kMiddle, kLast };  // part types
@@ -96,8 +96,8 @@ class Scan {
       : file_(file),
         out_(out),
         passed_(passed),
-        reads_left_(kFreeReads + kMostReads * file.size()),
-        looks_left_(kFreeLooks + kMostLooks * file.size()),
+        reads_left_(kFreeReads + kMaxReads * file.size()),
+        looks_left_(kFreeLooks + kMaxLooks * file.size()),
         window_(file.size(), [this](uint64_t offset, std::span<uint8_t> bytes) {
           reads_left_ -= std::min<uint64_t>(reads_left_, bytes.size());
           return file_.read(offset, bytes);

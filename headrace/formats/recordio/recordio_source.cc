@@ -27,8 +27,8 @@ enum : size_t { kContentField, kLabelField };
 enum : size_t { kFrame, kJoined, kLabel };  // indices of a record's own buffers
 
 constexpr size_t kIrBytes = 24;
-constexpr float kMostWhole = 16777216.0f;  // 2^24: above it, float32 does not represent all
-                                           // integers
+constexpr float kMaxWhole = 16777216.0f;  // 2^24: above it, float32 does not represent all
+                                          // integers
 
 Error bad_header(std::string what, std::string hint) {
   return Error{.code = &kBadHeader,
@@ -38,7 +38,7 @@ Error bad_header(std::string what, std::string hint) {
 }
 
 Result<int64_t> integer_of(float label) {
-  if (std::abs(label) <= kMostWhole && std::trunc(label) == label) {
+  if (std::abs(label) <= kMaxWhole && std::trunc(label) == label) {
     return static_cast<int64_t>(label);
   }
   return bad_header("its label is not an integer: " + shortest_text(label),

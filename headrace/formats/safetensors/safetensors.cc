@@ -18,8 +18,8 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kMostHeaderBytes = 100'000'000;  // the library's own limit
-constexpr size_t kMostTensorDimensions = 64;
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the library's own limit
+constexpr size_t kMaxTensorDimensions = 64;
 
 std::optional<DType> type_of(std::string_view name) {
   struct Known {
@@ -63,7 +63,7 @@ Tensor read_tensor(JsonReader& json, std::string name) {
       shaped = true;
       for (json.begin_array(); json.next_element();) {
         tensor.shape.push_back(size());
-        if (tensor.shape.size() > kMostTensorDimensions) json.fail("too many dimensions");
+        if (tensor.shape.size() > kMaxTensorDimensions) json.fail("too many dimensions");
       }
     } else if (json.key() == "data_offsets") {
       for (json.begin_array(); json.next_element();) {
@@ -143,7 +143,7 @@ uint64_t header_bytes(const File& file) {
     if (Result<void> read = file.read(0, begin); !read) throw Exception(std::move(read.error()));
     std::memcpy(&bytes, begin.data(), 8);
   }
-  if (file.size() < 8 || bytes > kMostHeaderBytes || bytes > file.size() - 8) {
+  if (file.size() < 8 || bytes > kMaxHeaderBytes || bytes > file.size() - 8) {
     throw Exception(damaged_array(file.path(),
                                   "a header of " + std::to_string(bytes) + " bytes in a file of " +
                                       std::to_string(file.size()),
@@ -201,8 +201,8 @@ bool is_safetensors(const std::string& path) {
   uint64_t bytes = 0;
   std::memcpy(&bytes, begin.data(), 8);
   const std::string_view text(reinterpret_cast<const char*>(begin.data()) + 8, *read - 8);
-  return bytes <= kMostHeaderBytes && (text.find("\"dtype\"") != std::string_view::npos ||
-                                       text.find("\"__metadata__\"") != std::string_view::npos);
+  return bytes <= kMaxHeaderBytes && (text.find("\"dtype\"") != std::string_view::npos ||
+                                      text.find("\"__metadata__\"") != std::string_view::npos);
 }
 
 const FormatRecord kSafetensors{

@@ -28,7 +28,7 @@ const ErrorCode kUnknownDamage{
     "lists all such places; copy or recreate the file."};
 
 constexpr uint64_t kBlockBytes = uint64_t{8} << 20;  // a block of shuffle="blocks"
-constexpr size_t kMostTogether = 64;                 // records per read
+constexpr size_t kMaxTogether = 64;                  // records per read
 constexpr uint64_t kBytesTogether = 256 << 10;  // and as many as fit in a core's cache for parsing
 constexpr size_t kPrefetched = 4;               // records looked up ahead
 
@@ -189,7 +189,7 @@ Result<bool> ExtentSource::prepare(int64_t record, const Extent& extent, RecordD
 // Reads and parses `out`, consecutive records starting at `first`.
 void ExtentSource::read_run(const Extent& first, const std::vector<bool>& wanted,
                             std::span<RecordData> out) const {
-  std::array<std::span<uint8_t>, kMostTogether> parts;
+  std::array<std::span<uint8_t>, kMaxTogether> parts;
   for (size_t i = 0; i < out.size(); ++i) {
     parts[i] = {out[i].owned[0].data(), out[i].owned[0].size()};
   }
@@ -228,7 +228,7 @@ void ExtentSource::read(std::span<const int64_t> indices, const std::vector<bool
       __builtin_prefetch(out[i + 1].fields.data());
     }
     const Extent extent = index_.records[indices[i]];
-    const bool follows = i > begin && i - begin < kMostTogether && run.bytes < kBytesTogether &&
+    const bool follows = i > begin && i - begin < kMaxTogether && run.bytes < kBytesTogether &&
                          extent.file == run.file && extent.offset == run.offset + run.bytes;
     if (!follows) {
       if (i > begin) read_run(run, wanted, out.subspan(begin, i - begin));

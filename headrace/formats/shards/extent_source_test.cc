@@ -61,16 +61,16 @@ class ExtentSourceTest : public testing::Test {
     const fs::path path = data.path() + "/" + name;
     fs::last_write_time(path, fs::last_write_time(path) - std::chrono::hours(1));
   }
-  std::unique_ptr<FileSet> files(size_t most_open = FileSet::kMostOpen) const {
+  std::unique_ptr<FileSet> files(size_t max_open = FileSet::kMaxOpen) const {
     std::vector<std::string> paths;
     for (const auto& entry : fs::directory_iterator(data.path())) {
       if (entry.is_regular_file()) paths.push_back(entry.path());
     }
     std::sort(paths.begin(), paths.end());
-    return std::make_unique<FileSet>(paths, most_open);
+    return std::make_unique<FileSet>(paths, max_open);
   }
-  Counted open(size_t most_open = FileSet::kMostOpen) const {
-    auto set = files(most_open);
+  Counted open(size_t max_open = FileSet::kMaxOpen) const {
+    auto set = files(max_open);
     ContainerIndex index = index_of("counted", *set, scan, {}, CacheDirectory(""));
     return {std::move(set), std::move(index)};
   }

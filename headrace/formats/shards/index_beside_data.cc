@@ -16,7 +16,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kFolder = ".headrace";
-constexpr uint64_t kMostBytes = uint64_t{2} << 30;
+constexpr uint64_t kMaxBytes = uint64_t{2} << 30;
 
 std::string folder_of(const std::string& file) {
   return parent_path(std::string(without_query(file)));
@@ -56,7 +56,7 @@ std::optional<Buffer> bytes_beside(std::string_view kind, const FileSet& files) 
   const std::string path = path_beside(kind, files);
   if (path.empty()) return {};
   Buffer bytes;  // one request; none if the cached folder listing has no such file
-  if (!storage_of(path).read_file(path, bytes, {.max_bytes = kMostBytes})) return {};
+  if (!storage_of(path).read_file(path, bytes, {.max_bytes = kMaxBytes})) return {};
   return bytes;
 }
 

@@ -27,7 +27,7 @@ const ErrorCode kBadPattern{
     "every brace must be closed. A pattern without a match is an error, as is a missing file of a "
     "range."};
 
-constexpr size_t kMostNames = 1'000'000;
+constexpr size_t kMaxNames = 1'000'000;
 
 [[noreturn]] void bad_pattern(const std::string& pattern, const std::string& why) {
   raise(kBadPattern, why + " in \"" + pattern + "\"",
@@ -40,7 +40,7 @@ std::vector<std::string> choices_in(std::string_view inside, const std::string& 
   if (const size_t dots = inside.find(".."); dots != std::string_view::npos) {
     const std::string_view from = inside.substr(0, dots), to = inside.substr(dots + 2);
     const auto first = number_from<uint64_t>(from), last = number_from<uint64_t>(to);
-    if (!first || !last || *last < *first || *last - *first >= kMostNames) {
+    if (!first || !last || *last < *first || *last - *first >= kMaxNames) {
       bad_pattern(pattern, "not a range of numbers: {" + std::string(inside) + "}");
     }
     const size_t width = from.size() > 1 && from[0] == '0' ? from.size() : 0;
@@ -77,7 +77,7 @@ std::vector<std::string> names_of_braces(const std::string& pattern) {
     if (close == std::string::npos) bad_pattern(pattern, "a brace that is not closed");
     const std::string_view inside = std::string_view(pattern).substr(open + 1, close - open - 1);
     const std::vector<std::string> choices = choices_in(inside, pattern);
-    if (choices.size() > kMostNames / names.size()) bad_pattern(pattern, "too many names");
+    if (choices.size() > kMaxNames / names.size()) bad_pattern(pattern, "too many names");
     std::vector<std::string> longer;
     for (const std::string& name : names) {
       for (const std::string& choice : choices) longer.push_back(name + choice);

@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 20;  // for an entry that is one number
+constexpr uint64_t kMaxBytes = uint64_t{1} << 20;  // for an entry that is one number
 
 struct Piece {
   uint64_t begin = 0, end = 0;  // in the file
@@ -101,7 +101,7 @@ class NumberFinder {
     FieldData data;
     std::span<const uint8_t> bytes;
     if (value_) {
-      const auto count = std::min<uint64_t>(value_->end - value_->begin, kMostBytes);
+      const auto count = std::min<uint64_t>(value_->end - value_->begin, kMaxBytes);
       Result<std::span<const uint8_t>> read = window_.at(value_->begin, count);
       if (!read) return std::move(read.error());
       // An empty feature has no values.

@@ -23,7 +23,7 @@ const ErrorCode kBadFields{
     "be -1. Lists of several byte strings, and features whose type varies between records, cannot "
     "be a field."};
 
-constexpr int64_t kMostElements = int64_t{1} << 40;
+constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 [[noreturn]] void bad_field(const std::string& spec, const std::string& what,
                             const std::string& hint = {}) {
@@ -186,7 +186,7 @@ std::optional<Shape> shape_in(std::string_view text) {
     const auto size = number_from<int64_t>(part);
     if (!size) return {};
     const bool open = *size == -1 && shape.empty();
-    if (!open && (*size < 1 || *size > kMostElements / elements)) return {};
+    if (!open && (*size < 1 || *size > kMaxElements / elements)) return {};
     if (!open) elements *= *size;
     shape.push_back(*size);
   }
@@ -318,10 +318,10 @@ TfField field_of(const std::string& text, const TfSample& sample, bool all) {
 
 std::vector<TfField> guessed_fields(const TfSample& sample, std::vector<std::string>& left_out) {
   std::vector<TfField> fields;
-  if (sample.features().size() > kMostFields) {
+  if (sample.features().size() > kMaxFields) {
     raise(kBadFields,
           "the records have " + grouped(static_cast<int64_t>(sample.features().size())) +
-              " features, and at most " + grouped(kMostFields) + " can be fields",
+              " features, and at most " + grouped(kMaxFields) + " can be fields",
           "select fields with fields=");
   }
   for (const auto& [key, seen] : sample.features()) {

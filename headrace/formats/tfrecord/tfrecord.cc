@@ -28,9 +28,9 @@ const ErrorCode kNothingToRead{
 
 const std::vector<std::string_view> kSuffixes = {".tfrecord",    ".tfrecords",    ".tfrec",
                                                  ".tfrecord.gz", ".tfrecords.gz", ".tfrec.gz"};
-constexpr int64_t kLookedAt = 64;        // records to sample, and files from which the first one is
-                                         // sampled
-constexpr int64_t kMostLookedAt = 1024;  // records, if they are small
+constexpr int64_t kLookedAt = 64;       // records to sample, and files from which the first one is
+                                        // sampled
+constexpr int64_t kMaxLookedAt = 1024;  // records, if they are small
 constexpr uint64_t kBytesLookedAt = uint64_t{8} << 20;
 constexpr uint64_t kLargestLookedAt = uint64_t{64} << 20;
 
@@ -147,7 +147,7 @@ std::vector<int64_t> records_to_look_at(const ContainerIndex& index, uint64_t to
   const int64_t records = index.records.size();
   const uint64_t usual = total_bytes / static_cast<uint64_t>(std::max<int64_t>(records, 1)) + 1;
   const int64_t wanted = std::min(
-      records, std::clamp(static_cast<int64_t>(kBytesLookedAt / usual), kLookedAt, kMostLookedAt));
+      records, std::clamp(static_cast<int64_t>(kBytesLookedAt / usual), kLookedAt, kMaxLookedAt));
   for (int64_t i = 0; i < wanted; ++i) out.insert(i * records / wanted);
   for (const Damage& damage : index.damage) out.erase(damage.record);
   return {out.begin(), out.end()};

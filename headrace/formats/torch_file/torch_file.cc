@@ -19,7 +19,7 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kMostPickleBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxPickleBytes = uint64_t{64} << 20;
 
 struct Archive {
   std::shared_ptr<const File> file;  // shared by the columns inside it
@@ -54,7 +54,7 @@ Archive open_archive(const std::string& path) {
 }
 
 Buffer bytes_of(const Archive& archive, const ZipMember& member) {
-  if (member.bytes > kMostPickleBytes) {
+  if (member.bytes > kMaxPickleBytes) {
     throw Exception(unsupported_array(archive.file->path(),
                                       "a pickle of " + std::to_string(member.bytes) + " bytes",
                                       "save tensors alone: torch.save({\"image\": images}, path)"));

@@ -33,7 +33,7 @@ enum class NodeKind : uint8_t {
 };
 
 // Limits for names, which a few bytes of a pickle may repeat many times.
-constexpr size_t kMostAxes = 64, kMostNameBytes = 1024, kMostEntries = 100'000;
+constexpr size_t kMaxAxes = 64, kMaxNameBytes = 1024, kMaxEntries = 100'000;
 
 struct Node {
   NodeKind kind = NodeKind::kOther;
@@ -360,7 +360,7 @@ class PickleReader {
     const Node* const type = item(given, 1, NodeKind::kGlobal);
     const Node* const key = item(given, 2, NodeKind::kText);
     if (given.kind != NodeKind::kList || !what || what->text != "storage" || !type || !key ||
-        key->text.size() > kMostNameBytes) {
+        key->text.size() > kMaxNameBytes) {
       return fail(damaged("a persistent value that is not a storage"));
     }
     push({.kind = NodeKind::kStorage, .text = key->text, .dtype = dtype_named(type->text)});
@@ -396,7 +396,7 @@ class PickleReader {
     if (!storage || !offset || !sizes || !strides) {
       return fail(damaged("a tensor without a storage, sizes and strides"));
     }
-    if (std::max(sizes->items.size(), strides->items.size()) > kMostAxes) {
+    if (std::max(sizes->items.size(), strides->items.size()) > kMaxAxes) {
       return fail(damaged("a tensor of too many dimensions"));
     }
     std::optional<DType> dtype = storage->dtype;
@@ -424,7 +424,7 @@ class PickleReader {
 
   Result<TorchContents> contents_of(size_t number) const {
     const Node& root = nodes_[number];
-    if (root.items.size() > 2 * kMostEntries) return damaged("too many entries");
+    if (root.items.size() > 2 * kMaxEntries) return damaged("too many entries");
     TorchContents out;
     const auto take = [&](std::string name, const Node& node) {
       if (node.kind != NodeKind::kTensor) return out.others.push_back(std::move(name));
@@ -438,7 +438,7 @@ class PickleReader {
     } else if (root.kind == NodeKind::kDict) {
       for (size_t i = 0; i + 1 < root.items.size(); i += 2) {
         const Node& key = nodes_[root.items[i]];
-        if (key.kind != NodeKind::kText || key.text.size() > kMostNameBytes) {
+        if (key.kind != NodeKind::kText || key.text.size() > kMaxNameBytes) {
           return damaged("a name that is not text, or too long");
         }
         take(key.text, nodes_[root.items[i + 1]]);

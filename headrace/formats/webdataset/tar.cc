@@ -227,7 +227,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
 
 Result<void> TarWalker::check_end() {
   for (uint64_t at = at_; has_end_ && at < input_.size();) {
-    const size_t count = std::min<uint64_t>(TarInput::kMost, input_.size() - at);
+    const size_t count = std::min<uint64_t>(TarInput::kMax, input_.size() - at);
     Result<std::span<const uint8_t>> bytes = input_.at(at, count);
     if (!bytes) return std::move(bytes.error());
     if (is_zero(*bytes)) {

@@ -29,8 +29,8 @@ class TarInput {
   TarInput(ReadBytes read, uint64_t size) : read_(std::move(read)), size_(size) {}
 
   uint64_t size() const { return size_; }
-  // REQUIRES: offset + count <= size(), count <= kMost. Valid until the next call.
-  static constexpr size_t kMost = size_t{1} << 20;
+  // REQUIRES: offset + count <= size(), count <= kMax. Valid until the next call.
+  static constexpr size_t kMax = size_t{1} << 20;
   Result<std::span<const uint8_t>> at(uint64_t offset, size_t count);
 
  private:

@@ -140,13 +140,13 @@ bool occur_together(const WdsField& field, const std::string& extension, const W
 
 // Keeps the extensions that are likely to be fields, and counts the others.
 size_t drop_rare(std::map<std::string, int64_t>& counts) {
-  constexpr size_t kMost = 1024;
-  if (counts.size() <= kMost) return 0;
+  constexpr size_t kMax = 1024;
+  if (counts.size() <= kMax) return 0;
   std::vector<std::pair<int64_t, std::string>> all;
   for (const auto& [extension, count] : counts) all.emplace_back(-count, extension);
   std::sort(all.begin(), all.end());
-  for (size_t i = kMost; i < all.size(); ++i) counts.erase(all[i].second);
-  return all.size() - kMost;
+  for (size_t i = kMax; i < all.size(); ++i) counts.erase(all[i].second);
+  return all.size() - kMax;
 }
 
 std::string without_dots(std::string_view extension) {

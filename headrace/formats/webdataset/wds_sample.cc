@@ -7,8 +7,8 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostSets = 256, kMostFolders = 65536;  // of one shard
-constexpr size_t kMostComponents = 256;                  // of one sample
+constexpr size_t kMaxSets = 256, kMaxFolders = 65536;  // of one shard
+constexpr size_t kMaxComponents = 256;                 // of one sample
 constexpr std::string_view kSet = "set ", kFolder = "folder ", kUnknown = "other sets",
                            kUnusedIndex = "unused index ", kWithoutEnd = "without end";
 
@@ -38,7 +38,7 @@ void WdsTally::begin(std::string_view key) {
 }
 
 void WdsTally::add(std::string_view extension) {
-  too_many_ = too_many_ || used_ == kMostComponents;
+  too_many_ = too_many_ || used_ == kMaxComponents;
   if (too_many_) return;
   if (used_ == extensions_.size()) extensions_.emplace_back();
   std::string& out = extensions_[used_++];
@@ -83,10 +83,10 @@ void WdsTally::end() {
     ++tallies_[std::string(kUnknown)];
     return;
   }
-  count(kSet, sets_, kMostSets, last_set_);
+  count(kSet, sets_, kMaxSets, last_set_);
   const std::string suffix = last_set_.substr(last_set_.rfind('.') + 1);
   if (used_ == 1 && has_media_suffix("." + suffix)) {
-    count(kFolder, folders_, kMostFolders, folder_);
+    count(kFolder, folders_, kMaxFolders, folder_);
   }
 }
 

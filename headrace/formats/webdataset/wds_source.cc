@@ -243,7 +243,7 @@ class WebDataset final : public ExtentSource {
             return false;
           }
           if (!field.takes(name.extension)) return true;
-          if (member.bytes > TarInput::kMost || member.kind == TarKind::kSparse) return false;
+          if (member.bytes > TarInput::kMax || member.kind == TarKind::kSparse) return false;
           auto data = input.at(member.data, static_cast<size_t>(member.bytes));
           if (data) {
             out = value_in(field, *data);

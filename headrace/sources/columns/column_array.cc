@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kSmallRecord = 64;                   // bytes per record of a column to load
 constexpr uint64_t kSmallColumn = uint64_t{256} << 20;  // bytes of such a column
-constexpr int64_t kMostLabels = int64_t{1} << 28;       // labels in files; 2 GiB as int64
+constexpr int64_t kMaxLabels = int64_t{1} << 28;        // labels in files; 2 GiB as int64
 constexpr int64_t kLongestSide = int64_t{1} << 30;      // of an image
 
 std::string shape_text(const Shape& shape) {
@@ -152,9 +152,9 @@ Field make_file_array(FileArray& array, const Column& column, Cell& cell) {
   const Field field = array_field({array.dtype, array.shape}, column);
   const uint64_t bytes = array.record_bytes();
   const int64_t count = array.count();
-  if (is_scalar(field) && count > kMostLabels) {
+  if (is_scalar(field) && count > kMaxLabels) {
     bad_column(column.name, "it has " + grouped(count) + " numbers; all are held in memory, and " +
-                                grouped(kMostLabels) + " is the cap");
+                                grouped(kMaxLabels) + " is the cap");
   }
   const bool in_memory = std::any_of(array.parts.begin(), array.parts.end(),
                                      [](const FilePart& part) { return part.memory != nullptr; });

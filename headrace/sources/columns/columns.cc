@@ -250,10 +250,10 @@ class ColumnSource final : public Source {
 
 void check(const std::vector<Column>& columns) {
   if (columns.empty()) no_columns();
-  if (columns.size() > kMostFields) {
+  if (columns.size() > kMaxFields) {
     bad_column(columns[0].name,
                "it is one of " + grouped(static_cast<int64_t>(columns.size())) + " fields; " +
-                   grouped(kMostFields) + " are possible",
+                   grouped(kMaxFields) + " are possible",
                "select fields with fields=; or store related values as one array");
   }
   FieldNames names;

@@ -184,13 +184,13 @@ SourcePtr mix(std::vector<SourcePtr> sources, const std::vector<double>& weights
     shares.push_back(weights[i] / sum);
     needed = std::max(needed, static_cast<double>(sources[i]->size()) / shares[i]);
   }
-  constexpr double kMost = 1e15;
+  constexpr double kMax = 1e15;
   if (!std::isfinite(sum)) raise(kBadMix, "weights that add up to more than a float64 holds");
-  if (size == 0 && needed > kMost) {
+  if (size == 0 && needed > kMax) {
     raise(kBadMix, "an epoch with every record of every source would be more than 1e15 records",
           "use weights that differ less, or size=");
   }
-  if (size < 0 || static_cast<double>(size) > kMost ||
+  if (size < 0 || static_cast<double>(size) > kMax ||
       (size > 0 && size < static_cast<int64_t>(sources.size()))) {
     raise(kBadMix, "size=" + std::to_string(size),
           "use a number of records, at least one per source");

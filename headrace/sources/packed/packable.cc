@@ -18,7 +18,7 @@ const ErrorCode kUnpackable{
     "field. Fields packed along with the tokens (along=) have one value per token. Documents "
     "longer than a row are split, truncated, left out or rejected, depending on too_long=."};
 
-constexpr int64_t kMostPieces = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxPieces = std::numeric_limits<int32_t>::max();
 
 const Field& existing_field(const Source& source, const std::string& name) {
   const size_t number = field_number(source.schema(), name);
@@ -124,9 +124,9 @@ void check_lengths(const std::vector<int64_t>& lengths, const PackedRowOptions& 
   }
   int64_t pieces = 0;
   for (const int64_t tokens : lengths) pieces += tokens / length + 2;
-  if (pieces > kMostPieces) {
+  if (pieces > kMaxPieces) {
     raise(kUnpackable,
-          "documents are too many: " + grouped(pieces) + " pieces, " + grouped(kMostPieces) +
+          "documents are too many: " + grouped(pieces) + " pieces, " + grouped(kMaxPieces) +
               " are possible",
           "pack parts of them, and combine these with hr.concat");
   }

@@ -50,7 +50,7 @@ class PackedSource final : public Source {
     positions_ = schema_.size();
     add("position_ids", DType::kInt64, options_.pack.length);
     add("segment_ids", DType::kInt32, options_.pack.length);
-    add("cu_seqlens", DType::kInt32, packing_.most_pieces + 1);
+    add("cu_seqlens", DType::kInt32, packing_.max_pieces + 1);
     if (options_.samples && !options_.samples->images.empty()) add_images(fields.images);
     for (PackedField& field : values_) {
       if (field.to == kLabelsOnly) field.to = schema_.size();

@@ -261,7 +261,7 @@ DocumentRows pack_documents(const std::vector<int64_t>& lengths, const RowPackin
     const int64_t pieces = end - at;
     int64_t tokens = 0;
     for (; at < end; ++at) tokens += out.pieces[static_cast<size_t>(at)].count;
-    out.most_pieces = std::max(out.most_pieces, pieces + (tokens < options.length ? 1 : 0));
+    out.max_pieces = std::max(out.max_pieces, pieces + (tokens < options.length ? 1 : 0));
     out.tokens += tokens;
   }
   return out;

@@ -44,7 +44,7 @@ struct DocumentRows {
   int64_t cut = 0;                  // documents that were truncated or split
   int64_t dropped = 0;              // documents, including empty ones
   int64_t tokens_left_out = 0;      // of documents that were truncated or dropped
-  int64_t most_pieces = 0;          // per row; padding counts as a piece
+  int64_t max_pieces = 0;           // per row; padding counts as a piece
 
   int64_t rows() const { return static_cast<int64_t>(row_ends.size()); }
 };

@@ -75,7 +75,7 @@ TEST(Packing, AHugeRowLengthWithFewTokensGivesOneRow) {
   const DocumentRows packing = pack_documents({5, 0, 3}, {.length = 2147483646});
   ASSERT_EQ(packing.rows(), 1);
   EXPECT_EQ(packing.tokens, 8);
-  EXPECT_EQ(packing.most_pieces, 3);
+  EXPECT_EQ(packing.max_pieces, 3);
 }
 
 // Compared with a search of all rows.

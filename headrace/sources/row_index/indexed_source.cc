@@ -106,10 +106,10 @@ void IndexedSource::read(std::span<const int64_t> indices, const std::vector<boo
 
 // Uses one block of the record's memory: the identifiers, then the row indexes.
 void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) const {
-  constexpr size_t kMost = 8;  // maximum pictures per record; others get no index
-  std::array<Found, kMost> found;
+  constexpr size_t kMax = 8;  // maximum pictures per record; others get no index
+  std::array<Found, kMax> found;
   size_t count = 0, bytes = 0;
-  for (size_t i = 0; i < std::min(fields_.size(), kMost); ++i) {
+  for (size_t i = 0; i < std::min(fields_.size(), kMax); ++i) {
     const size_t field = fields_[i];
     FieldData& data = record.fields[field];
     if (!data.row_index.known.empty()) continue;  // provided by the source
@@ -235,15 +235,15 @@ class Opening {
   }
 
  private:
-  static constexpr size_t kMostFiles = 64;  // index files open at the same time
+  static constexpr size_t kMaxFiles = 64;  // index files open at the same time
 
   void open(const Source& origin) {
     IndexedFields pictures(origin);
     if (pictures.key().slots() == 0) return;
     const std::string path = cache_.path_of(row_index_cache_name(pictures.key().fingerprint));
     std::unique_ptr<RowIndexFile> file;
-    if (parts_.size() == kMostFiles) {
-      why_ = "no more than " + std::to_string(kMostFiles) + " are opened";
+    if (parts_.size() == kMaxFiles) {
+      why_ = "no more than " + std::to_string(kMaxFiles) + " are opened";
     } else {
       file = file_in_cache(cache_, path, pictures.key(), learn_, why_);
     }

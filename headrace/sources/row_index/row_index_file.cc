@@ -48,7 +48,7 @@ constexpr uint32_t kRowIndexVersion = 3, kOldestVersion = 2;
 constexpr size_t kKeyAt = 16, kSumAt = 56, kCheckBytes = 4;
 constexpr int kLengthBits = 24;  // indexes up to 16 MiB (two days of video), and 1 TiB of entries
 constexpr uint64_t kLargestOffset = uint64_t{1} << (64 - kLengthBits);
-constexpr int64_t kMostSlots = int64_t{1} << 36;  // so that table sizes cannot overflow
+constexpr int64_t kMaxSlots = int64_t{1} << 36;  // so that table sizes cannot overflow
 // A file with at least this many unreferenced bytes, if they are more than half of it, is
 // rewritten.
 constexpr uint64_t kWasteful = uint64_t{1} << 20;
@@ -129,7 +129,7 @@ Result<std::unique_ptr<RowIndexFile>> RowIndexFile::open(const std::string& path
     return Error{.code = &kNoRowIndex, .what = path + " is too short", .where = {.file = path}};
   }
   if (Result<void> good = check(header, key, path, writable); !good) return std::move(good.error());
-  if (key.slots() > kMostSlots || file->size() < end_of_table(key)) {
+  if (key.slots() > kMaxSlots || file->size() < end_of_table(key)) {
     return Error{.code = &kNoRowIndex, .what = path + " was truncated", .where = {.file = path}};
   }
   return std::unique_ptr<RowIndexFile>(new RowIndexFile(path, key, std::move(file)));
@@ -150,7 +150,7 @@ Result<RowIndexKey> RowIndexFile::key_of(const std::string& path) {
   int64_t slots = 0;
   const bool fits = key.records >= 0 && key.pictures >= 0 &&
                     !__builtin_mul_overflow(key.records, key.pictures, &slots);
-  if (!fits || slots > kMostSlots) {
+  if (!fits || slots > kMaxSlots) {
     return Error{.code = &kNoRowIndex, .what = path + " is too large", .where = {.file = path}};
   }
   return key;
@@ -158,7 +158,7 @@ Result<RowIndexKey> RowIndexFile::key_of(const std::string& path) {
 
 std::unique_ptr<RowIndexFile> RowIndexFile::create(const std::string& path,
                                                    const RowIndexKey& key) {
-  if (key.slots() > kMostSlots) return nullptr;
+  if (key.slots() > kMaxSlots) return nullptr;
   std::unique_ptr<GrowingFile> file = GrowingFile::create(path);
   // The table is a hole in the file until something is written to it.
   if (!file || !file->write(0, header_of(key)) || !file->grow_to(end_of_table(key))) return nullptr;

@@ -107,7 +107,7 @@ class Azure final : public Cloud {
     std::string text = "comp=list";
     if (!query.flat) text += "&delimiter=%2F";
     if (!query.next.empty()) text += "&marker=" + escaped(query.next);
-    text += "&maxresults=" + std::to_string(kMostListed) +
+    text += "&maxresults=" + std::to_string(kMaxListed) +
             "&prefix=" + escaped(prefix_of(query.folder)) + "&restype=container";
     return request(bucket_and_key(query.folder).bucket, "", std::move(text), call);
   }

@@ -41,14 +41,14 @@ void CurlLoop::wake() const {
   (void)!write(event_, &one, sizeof one);
 }
 
-void CurlLoop::begin(int most_idle) {
+void CurlLoop::begin(int max_idle) {
   multi_ = curl_->multi_init();
   (void)curl_->multi_setopt(multi_, Curl::kSocketFunction, &CurlLoop::on_socket);
   (void)curl_->multi_setopt(multi_, Curl::kSocketData, static_cast<void*>(this));
   (void)curl_->multi_setopt(multi_, Curl::kTimerFunction, &CurlLoop::on_timer);
   (void)curl_->multi_setopt(multi_, Curl::kTimerData, static_cast<void*>(this));
   (void)curl_->multi_setopt(multi_, Curl::kPipelining, 0L);
-  (void)curl_->multi_setopt(multi_, Curl::kMaxConnects, static_cast<long>(most_idle));
+  (void)curl_->multi_setopt(multi_, Curl::kMaxConnects, static_cast<long>(max_idle));
 }
 
 void CurlLoop::end() { (void)curl_->multi_cleanup(multi_); }

@@ -23,8 +23,8 @@ class CurlLoop {
   // Ends a wait(), or the next one.
   void wake() const;
 
-  // `most_idle`: connections kept open for later transfers.
-  void begin(int most_idle);
+  // `max_idle`: connections kept open for later transfers.
+  void begin(int max_idle);
   void end();  // REQUIRES: all handles were removed
   void add(Curl::Handle* handle);
   void remove(Curl::Handle* handle);

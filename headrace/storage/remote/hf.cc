@@ -18,7 +18,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostRedirected = 4096;  // redirects
+constexpr size_t kMaxRedirected = 4096;  // redirects
 
 std::optional<SigningKeys> hub_keys() {
   SigningKeys keys{.token = variable_of({"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"})};
@@ -137,7 +137,7 @@ class Hub final : public Cloud {
     linked.etag = response.linked_etag;
     if (const Result<HttpRequest> asked = resolving(path)) {
       MutexLock lock(hub().mutex);
-      if (hub().kept.size() >= kMostRedirected) hub().kept.clear();
+      if (hub().kept.size() >= kMaxRedirected) hub().kept.clear();
       hub().kept[asked->url] = {.url = to, .version = linked.version()};
     }
     return linked.version();

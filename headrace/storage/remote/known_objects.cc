@@ -92,14 +92,14 @@ void KnownObjects::drop_ends(double time) {
   uint64_t held = 0;
   for (Seen* seen : newest) {
     held += seen->look.head->size() + (seen->look.tail ? seen->look.tail->size() : 0);
-    if (held > kMostHeld || seen->time <= time - kSeconds) {
+    if (held > kMaxHeld || seen->time <= time - kSeconds) {
       seen->look.head = seen->look.tail = nullptr;
     }
   }
 }
 
 void KnownObjects::keep_etag(const FileIdentity& identity, const std::string& etag) {
-  if (etag.starts_with('"') && etags_.size() < kMostEtags) etags_[identity.inode] = etag;
+  if (etag.starts_with('"') && etags_.size() < kMaxEtags) etags_[identity.inode] = etag;
 }
 
 void KnownObjects::saw_head(const std::string& path, const FileIdentity& identity,
@@ -117,9 +117,9 @@ void KnownObjects::drop_if_configured() const {
 }
 
 void KnownObjects::drop_old(double time) {
-  if (looks_.size() >= kMostLooks) {
+  if (looks_.size() >= kMaxLooks) {
     std::erase_if(looks_, [&](const auto& seen) { return seen.second.time <= time - kSeconds; });
-    if (looks_.size() >= kMostLooks) looks_.clear();
+    if (looks_.size() >= kMaxLooks) looks_.clear();
   }
   std::erase_if(listings_, [&](const auto& seen) { return seen.second.until <= time; });
   std::erase_if(first_pages_,

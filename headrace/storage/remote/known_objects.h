@@ -27,7 +27,7 @@ FileIdentity identity_of_version(std::string_view version, uint64_t size);
 class KnownObjects {
  public:
   static constexpr double kSeconds = 10;
-  static constexpr uint64_t kMostHeld = uint64_t{32} << 20;  // bytes of all heads and tails
+  static constexpr uint64_t kMaxHeld = uint64_t{32} << 20;  // bytes of all heads and tails
 
   struct Look {
     PathStatus status = {};
@@ -72,11 +72,11 @@ class KnownObjects {
     double time;
     ListPage page;
   };
-  static constexpr size_t kMostLooks = 4096, kMostEtags = size_t{1} << 22;
-  static constexpr size_t kSmallHead = 4096;  // this many of these fit into kMostHeld
+  static constexpr size_t kMaxLooks = 4096, kMaxEtags = size_t{1} << 22;
+  static constexpr size_t kSmallHead = 4096;  // this many of these fit into kMaxHeld
 
   void drop_old(double time) REQUIRES_LOCK(mutex_);
-  // Drops heads and tails beyond kSeconds or kMostHeld, the oldest first.
+  // Drops heads and tails beyond kSeconds or kMaxHeld, the oldest first.
   void drop_ends(double time) REQUIRES_LOCK(mutex_);
   void keep_etag(const FileIdentity& identity, const std::string& etag) REQUIRES_LOCK(mutex_);
   // Drops everything if options changed: with another endpoint or headers, a path may be another

@@ -45,8 +45,8 @@ TEST(KnownObjects, OnlyTheNewestFileEndsAreKept) {
     EXPECT_EQ(look->head == nullptr, look->tail == nullptr);
     if (look->head) held += look->head->size() + look->tail->size();
   }
-  EXPECT_GT(held, KnownObjects::kMostHeld / 2);
-  EXPECT_LE(held, KnownObjects::kMostHeld);
+  EXPECT_GT(held, KnownObjects::kMaxHeld / 2);
+  EXPECT_LE(held, KnownObjects::kMaxHeld);
   EXPECT_TRUE(known.look(path_of(kObjects - 1))->tail);
 }
 

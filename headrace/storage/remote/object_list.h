@@ -12,7 +12,7 @@
 
 namespace headrace {
 
-inline constexpr int kMostListed = 1000;  // entries per page
+inline constexpr int kMaxListed = 1000;  // entries per page
 
 // The prefix of the keys in a folder: "s3://bucket/a/b" -> "a/b/"; empty for a whole bucket.
 std::string prefix_of(const std::string& folder);

@@ -95,7 +95,7 @@ std::string list_query_of_xml(const ListQuery& query) {
   std::string out = query.next.empty() ? "" : "continuation-token=" + escaped(query.next) + "&";
   if (!query.flat) out += "delimiter=%2F&";
   const std::string prefix = prefix_of(query.folder);
-  out += "encoding-type=url&list-type=2&max-keys=" + std::to_string(kMostListed) +
+  out += "encoding-type=url&list-type=2&max-keys=" + std::to_string(kMaxListed) +
          "&prefix=" + escaped(prefix);
   const bool begins = query.next.empty() && !query.after.empty();
   return begins ? out + "&start-after=" + escaped(prefix + query.after) : out;

@@ -35,7 +35,7 @@ void Hedges::took(uint64_t bytes, double seconds) {
   } else {
     kept.seconds[kept.count % kKept] = static_cast<float>(seconds);
   }
-  if (++kept.count % kEach != 0 && kept.count != kLeast) return;
+  if (++kept.count % kEach != 0 && kept.count != kMin) return;
   std::vector<float> sorted = kept.seconds;
   std::ranges::sort(sorted);
   const double median = sorted[sorted.size() / 2];
@@ -45,12 +45,12 @@ void Hedges::took(uint64_t bytes, double seconds) {
 
 double Hedges::after(uint64_t bytes) const {
   const SizeClass& kept = classes_[class_of(bytes)];
-  if (kept.count >= kLeast) return kept.after;
+  if (kept.count >= kMin) return kept.after;
   // Whole files of unknown size are a separate class.
   const double unsized = bytes == UINT64_MAX ? 1 : static_cast<double>(bytes) / kUnknownRate;
   double out = std::max(least_, kUnknownSeconds + unsized);
   for (const SizeClass& other : classes_) {
-    if (other.count >= kLeast) out = std::max(out, other.after);
+    if (other.count >= kMin) out = std::max(out, other.after);
   }
   return out;
 }

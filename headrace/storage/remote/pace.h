@@ -50,9 +50,9 @@ class RequestLimit {
 // The delay before a request is sent a second time, from the durations of requests of similar size.
 class Hedges {
  public:
-  explicit Hedges(double least_seconds) : least_(least_seconds) {}
+  explicit Hedges(double min_seconds) : least_(min_seconds) {}
   void set_least(double seconds) { least_ = seconds; }
-  void begun() { budget_ = budget_ < kMostSaved ? budget_ + kShare : kMostSaved; }
+  void begun() { budget_ = budget_ < kMaxSaved ? budget_ + kShare : kMaxSaved; }
   void took(uint64_t bytes, double seconds);
   // max(3 x median, 99th percentile) for its size class; with too few samples, the maximum over all
   // classes, and at least a second.
@@ -61,8 +61,8 @@ class Hedges {
   bool take();
 
  private:
-  static constexpr double kShare = 0.02, kMostSaved = 16;
-  static constexpr size_t kKept = 256, kLeast = 20, kEach = 16;
+  static constexpr double kShare = 0.02, kMaxSaved = 16;
+  static constexpr size_t kKept = 256, kMin = 20, kEach = 16;
   static constexpr double kUnknownSeconds = 1, kUnknownRate = 10e6;
   struct SizeClass {
     std::vector<float> seconds;  // the last kKept durations

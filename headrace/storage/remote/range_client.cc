@@ -31,9 +31,9 @@ namespace {
 using Job = std::shared_ptr<FetchJob>;  // shared: by its transfers and by its waiters
 
 constexpr double kTick = 0.02;  // seconds between checks for stalled or slow requests
-constexpr int kMostRedirects = 5, kMostIdle = 512;
-constexpr size_t kMostCopies = 3;  // maximum concurrent transfers of a slow request
-constexpr size_t kRenewals = 4;    // concurrent renewals, for different buckets and hosts
+constexpr int kMaxRedirects = 5, kMaxIdle = 512;
+constexpr size_t kMaxCopies = 3;  // maximum concurrent transfers of a slow request
+constexpr size_t kRenewals = 4;   // concurrent renewals, for different buckets and hosts
 constexpr char kUnneeded[] = "its reader was closed";
 
 // The requests to one server or bucket.
@@ -171,7 +171,7 @@ Server& RangeClient::Loop::server_of(const FetchJob& job) {
 
 void RangeClient::Loop::run() {
   pthread_setname_np(pthread_self(), "hr-remote");
-  curl.begin(kMostIdle);
+  curl.begin(kMaxIdle);
   while (!over) {
     take_arrivals();
     end_unneeded();
@@ -285,7 +285,7 @@ void RangeClient::Loop::release(Transfer& transfer) {
   --server_of(transfer.job()).under_way;
   std::erase(transfer.job().transfers, &transfer);
   auto node = active.extract(&transfer);
-  if (idle.size() < kMostIdle) idle.push_back(std::move(node.mapped()));
+  if (idle.size() < kMaxIdle) idle.push_back(std::move(node.mapped()));
 }
 
 void RangeClient::Loop::finish(Transfer& transfer, int code) {
@@ -355,7 +355,7 @@ void RangeClient::Loop::again(const Job& job, const std::string& why, std::optio
 void RangeClient::Loop::redirect(const Job& job, const HttpRequest& from,
                                  const HttpResponse& response) {
   Result<HttpRequest> moved = redirected(from, response.location, job->options->any_redirect);
-  if (moved && ++job->redirects > kMostRedirects) moved = Error{.what = "in a circle"};
+  if (moved && ++job->redirects > kMaxRedirects) moved = Error{.what = "in a circle"};
   if (!moved) {
     return answer(
         job, failure(request_error(job->fetch.path, "the server redirects " + moved.error().what,
@@ -411,7 +411,7 @@ void RangeClient::Loop::look_for_slow_ones() {
       stalled.push_back(transfer);
     } else if (job.options->hedge && !job.fetch.upload && !job.copy_waits &&
                job.transfers.back() == transfer &&
-               job.transfers.size() < kMostCopies) {  // the latest transfer
+               job.transfers.size() < kMaxCopies) {  // the latest transfer
       const Server& server = server_of(job);
       const double after = server.hedges.after(bytes_of(job.fetch));
       if (time - transfer->begun() > after && !server.limit.is_throttled(time)) {

@@ -48,7 +48,7 @@ struct S3State : CloudState {
   Signer signer;
 };
 
-constexpr size_t kMostPlaces = 256;
+constexpr size_t kMaxPlaces = 256;
 
 S3State& aws() { return of_this_process<S3State>(); }
 
@@ -129,7 +129,7 @@ class S3 final : public Cloud {
     }
     out.url = std::move(*url);
     out.region = std::move(region);
-    if (aws().places.size() >= kMostPlaces) aws().places.clear();
+    if (aws().places.size() >= kMaxPlaces) aws().places.clear();
     aws().places.insert_or_assign(bucket, out);
     return out;
   }

@@ -15,7 +15,7 @@ namespace {
 // The hash of an empty body.
 constexpr std::string_view kEmptyBody =
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-constexpr size_t kMostKept = 16;
+constexpr size_t kMaxKept = 16;
 
 // "20261127T220509Z"
 std::array<char, 16> time_text(int64_t time) {
@@ -68,7 +68,7 @@ HmacSha256 Signer::derived(const std::string& secret, std::string_view day,
   for (const std::string_view step : {std::string_view(region), dialect_.service, dialect_.end}) {
     key = hmac_sha256(key, step);
   }
-  if (kept_.size() == kMostKept) kept_.erase(kept_.begin());
+  if (kept_.size() == kMaxKept) kept_.erase(kept_.begin());
   kept_.push_back({secret, std::string(day), region, HmacSha256(key)});
   return kept_.back().key;
 }

@@ -42,7 +42,7 @@ const ErrorCode kUnsound{
     "The status, Content-Range or length of a response contradicts the request, so its bytes are "
     "not used. A proxy or a cache in between is the usual cause."};
 
-constexpr size_t kMostErrorBody = 4096, kMostText = size_t{256} << 20;
+constexpr size_t kMaxErrorBody = 4096, kMaxText = size_t{256} << 20;
 constexpr long kReceiveBuffer = 128 << 10;
 
 // The part of a range that is missing after its first `got` bytes have arrived.
@@ -262,12 +262,12 @@ bool Transfer::place(const Judgment& judged) {
 bool Transfer::take(std::span<const char> data) {
   if (!judged_ && !judge_head()) return false;
   if (judged_->verdict != Verdict::kTake) {
-    const size_t more = std::min(data.size(), kMostErrorBody - error_body_.size());
+    const size_t more = std::min(data.size(), kMaxErrorBody - error_body_.size());
     error_body_.append(data.data(), more);
     return true;
   }
   if (!sized_) {
-    if (data.size() > kMostText - text_.size()) {
+    if (data.size() > kMaxText - text_.size()) {
       wrong_ = "a body of more than 256 MiB without a length";
       return false;
     }
