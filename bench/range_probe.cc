@@ -122,18 +122,18 @@ int read_by_engine(const std::string& path, uint64_t bytes, int count, uint64_t 
   int left = count, right = 0, awaited = 0;
   const double cpu = cpu_seconds(), wall = now();
   uint64_t place = 0;
-  std::vector<LaterRead> reads;
+  std::vector<AsyncRead> reads;
   std::vector<Buffer> spares;  // kept like ReadAhead does: touching a fresh page costs as much as
                                // writing it
   for (int i = 0; i < count; ++i) {
-    LaterRead read;
+    AsyncRead read;
     read.piece = {.path = path, .offset = place, .bytes = each, .known = *identity};
     place = (place + 7919 * 4096) % (bytes - each);
     if (MutexLock lock(mutex); !spares.empty()) {
       read.bytes = std::move(spares.back());
       spares.pop_back();
     }
-    read.done = [&, place = read.piece.offset](LaterRead done) {
+    read.done = [&, place = read.piece.offset](AsyncRead done) {
       const bool good = done.result && done.bytes.size() == each &&
                         done.bytes.data()[0] == static_cast<uint8_t>(place * 131 + place / 251);
       MutexLock lock(mutex);

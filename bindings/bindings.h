@@ -42,7 +42,7 @@ void bind_columns(nb::module_& module);
 void bind_combined(nb::module_& module);
 void bind_pack(nb::module_& module);
 void bind_row_index(nb::module_& module);
-void bind_rows_elsewhere(nb::module_& module);
+void bind_lent_rows(nb::module_& module);
 void bind_python_source(nb::module_& module);
 void bind_deferred_picture(nb::module_& module);
 void bind_python_files(nb::module_& module);

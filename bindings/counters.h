@@ -55,8 +55,8 @@ nb::list describe_counters(std::span<const Counter<Stats>> counters) {
     entry["name"] = counter.name;
     entry["unit"] = counter.unit;
     entry["doc"] = counter.doc;
-    entry["grows"] = counter.tells == Tells::kSoFar;
-    entry["adds"] = counter.adds == Adds::kSum ? "sum" : "most";
+    entry["grows"] = counter.tells == CounterKind::kCumulative;
+    entry["adds"] = counter.adds == Aggregation::kSum ? "sum" : "most";
     entry["metric"] = counter.metric;
     entry["work"] = counter.work;
     out.append(entry);

@@ -89,7 +89,7 @@ Array decoded_field(const Buffer& bytes, FieldKind kind, bool strict, bool lenie
   picture->repair = lenient;
   if (lenient) picture->sixteen_bit = SixteenBit::kHighByte;
   Recipe recipe(*picture);
-  if (upright) stand_upright(recipe, picture->header.exif_orientation);
+  if (upright) apply_exif_orientation(recipe, picture->header.exif_orientation);
   return rendered(recipe, renderer, MemoryFormat::kChannelsFirst);
 }
 
@@ -144,7 +144,7 @@ std::pair<Array, int> decode_wanted(const Buffer& bytes, const Wanted& wanted) {
   picture->strict = wanted.strict;
   Recipe recipe(*picture);
   const int orientation = picture->header.exif_orientation;
-  if (wanted.upright) stand_upright(recipe, orientation);
+  if (wanted.upright) apply_exif_orientation(recipe, orientation);
   // A new recipe accepts a crop and then a resize.
   if (wanted.window) (void)recipe.crop(window_from(*wanted.window, recipe.size()));
   if (wanted.size) {

@@ -32,7 +32,7 @@ void raise_closed(const char* what) {
 void LoaderHandle::close(const std::function<void()>& interrupted) {
   std::shared_ptr<Loader> closing = std::move(held);
   if (!closing) return;
-  const double patience = interrupted && exits_patiently() ? 0 : closing_patience();
+  const double patience = interrupted && exit_waits() ? 0 : closing_patience();
   ReleasedGil no_gil;
   // A call in progress keeps it alive, but its threads must stop working.
   if (!forked_from_running_engine())
@@ -94,9 +94,10 @@ nb::tuple tuple_from_batch(Batch batch) {
 // None at the end of the epoch, and when `ended()`, called every 50 ms, says that the batch is no
 // longer needed.
 nb::object next(LoaderHandle& self, const nb::callable& ended) {
-  std::optional<Batch> batch = unless_ended(ended, [&](const std::function<void()>& interrupted) {
-    return self.with([&](Loader& loader) { return loader.next(interrupted); });
-  });
+  std::optional<Batch> batch =
+      while_not_ended(ended, [&](const std::function<void()>& interrupted) {
+        return self.with([&](Loader& loader) { return loader.next(interrupted); });
+      });
   if (!batch) return nb::none();
   try {
     return tuple_from_batch(std::move(*batch));

@@ -43,7 +43,7 @@ struct LoaderHandle : EngineHandle<Loader> {
 
 // The result of `wait(interrupted)`; an empty one if `ended()`, checked every 50 ms, returns true.
 template <class Wait>
-auto unless_ended(const nb::callable& ended, Wait&& wait) {
+auto while_not_ended(const nb::callable& ended, Wait&& wait) {
   struct Ended {};
   const auto interrupted = [&] {
     check_signals();

@@ -47,7 +47,7 @@ NB_MODULE(_core, module) {
   bind_combined(module);
   bind_pack(module);
   bind_row_index(module);
-  bind_rows_elsewhere(module);
+  bind_lent_rows(module);
   bind_python_source(module);
   bind_sampling(module);
   bind_loader(module);

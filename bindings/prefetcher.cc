@@ -183,7 +183,7 @@ nb::object array_from(DeviceTensor& tensor) {
 
 nb::object next(PrefetcherHandle& self, const nb::callable& ended) {
   std::optional<DeviceBatch> batch =
-      unless_ended(ended, [&](const std::function<void()>& interrupted) {
+      while_not_ended(ended, [&](const std::function<void()>& interrupted) {
         return self.with([&](Prefetcher& prefetcher) { return prefetcher.next(interrupted); });
       });
   if (!batch) return nb::none();
@@ -205,7 +205,7 @@ std::optional<std::vector<DeviceBatch>> next_parts(
 nb::object next_of_loader(const std::vector<PrefetcherHandle*>& prefetchers,
                           const nb::callable& ended) {
   std::optional<std::vector<DeviceBatch>> batch =
-      unless_ended(ended, [&](const std::function<void()>& interrupted) {
+      while_not_ended(ended, [&](const std::function<void()>& interrupted) {
         std::vector<std::shared_ptr<Prefetcher>> got;
         for (PrefetcherHandle* handle : prefetchers) got.push_back(handle->get());
         ReleasedGil no_gil;

@@ -24,9 +24,9 @@
 #include "headrace/base/mutex.h"
 #include "headrace/base/random.h"
 #include "headrace/base/registry.h"
+#include "headrace/storage/async_storage.h"
 #include "headrace/storage/burst_threads.h"
 #include "headrace/storage/file_times.h"
-#include "headrace/storage/later_storage.h"
 #include "headrace/storage/storage_errors.h"
 
 namespace headrace::python {
@@ -117,7 +117,7 @@ Error failed_error(const std::string& path, std::string what) {
 }
 
 Error error_of(const Failure& failure, std::string_view doing, const std::string& path) {
-  if (failure.error_number == 0 || may_pass(failure.error_number)) {
+  if (failure.error_number == 0 || is_transient(failure.error_number)) {
     return failed_error(path, "could not " + std::string(doing) + " it: " + failure.words);
   }
   return storage_error(failure.error_number, doing, path);
@@ -127,13 +127,13 @@ Error closed_error(const std::string& path) {
   return failed_error(path, "Python is shutting down, so the object is no longer used");
 }
 
-class PythonFiles final : public LaterStorage {
+class PythonFiles final : public AsyncStorage {
  public:
   Result<PathStatus> look_at(const std::string& path) const override {
     const Place place = place_of(path);
     if (!place.object) return storage_error(ENOENT, "look at", path);
     Result<PathStatus> found = PathStatus{};
-    for (Tries tries;;) {
+    for (RetryCount tries;;) {
       Failure failure;
       if (closed) return closed_error(path);
       {
@@ -158,7 +158,7 @@ class PythonFiles final : public LaterStorage {
     if (status->kind != PathKind::kFolder) return storage_error(ENOTDIR, "list", path);
     const Place place = place_of(path);
     std::vector<std::pair<std::string, PathKind>> entries;
-    for (Tries tries;;) {
+    for (RetryCount tries;;) {
       Failure failure;
       if (closed) return closed_error(path);
       {
@@ -225,7 +225,7 @@ class PythonFiles final : public LaterStorage {
             .status_changed_ns = version.empty() && modified == 0 ? now_ns() : modified};
   }
 
-  static bool wait_for_next(Tries& tries, const Failure& failure) {
+  static bool wait_for_next(RetryCount& tries, const Failure& failure) {
     const int milliseconds = tries.pause_before_next(failure.error_number);
     if (milliseconds < 0) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));

@@ -32,7 +32,7 @@ nb::object object_from_value(const PythonValue& value) {
 }
 
 // None for a damaged one: the executor handles it.
-std::optional<Array> pixels_if_sound(const DeferredPicture& picture) try {
+std::optional<Array> pixels_if_intact(const DeferredPicture& picture) try {
   return pixels_of(picture);
 } catch (const Exception&) {
   return {};
@@ -43,7 +43,7 @@ PythonValue value_from_object(nb::handle object) {
   if (nb::isinstance<DeferredPicture>(object)) {
     const auto& picture = nb::cast<const DeferredPicture&>(object);
     if (deferred_bytes > kMostDeferredBytes) {
-      if (std::optional<Array> made = pixels_if_sound(picture)) {
+      if (std::optional<Array> made = pixels_if_intact(picture)) {
         return value_from_object(nb::cast(*std::move(made)));
       }
     }

@@ -32,7 +32,7 @@ class PythonStep final : public PythonFunction {
   std::vector<std::string> inputs() const override { return inputs_; }
   std::vector<std::string> chosen(const std::vector<Field>& seen) const override;
   std::vector<Field> returns() const override { return returns_; }
-  bool says_kind(const std::string& field) const override {
+  bool declares_kind(const std::string& field) const override {
     return std::ranges::find(guessed_, field) == guessed_.end();
   }
   std::string remedy() const override { return remedy_; }

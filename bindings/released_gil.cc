@@ -13,28 +13,28 @@ namespace headrace::python {
 namespace {
 
 std::atomic<std::thread::id> exiting_thread{};  // none: no exit is in progress
-std::atomic<bool> exit_is_patient{false};
+std::atomic<bool> exit_waits_for_threads{false};
 std::atomic<double> exit_began{0};
 thread_local bool is_engine_thread = false;
 
 }  // namespace
 
 void begin_exit(bool patient) {
-  exit_is_patient = patient;
+  exit_waits_for_threads = patient;
   exit_began = now();
   exiting_thread = std::this_thread::get_id();
 }
 
-bool exits_patiently() { return exit_is_patient; }
+bool exit_waits() { return exit_waits_for_threads; }
 
 std::optional<double> seconds_of_hurried_exit() {
-  if (exiting_thread.load() == std::thread::id() || exit_is_patient) return std::nullopt;
+  if (exiting_thread.load() == std::thread::id() || exit_waits_for_threads) return std::nullopt;
   return now() - exit_began;
 }
 
 bool on_engine_thread() { return is_engine_thread; }
 
-void stay_away_at_exit() {
+void sleep_if_exiting() {
   if (is_engine_thread) return;
   const std::thread::id exiting = exiting_thread;
   if (exiting == std::thread::id() || exiting == std::this_thread::get_id()) return;
@@ -55,7 +55,7 @@ EngineGil::~EngineGil() {
 }
 
 void check_signals() {
-  stay_away_at_exit();
+  sleep_if_exiting();
   nb::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }

@@ -20,21 +20,21 @@ namespace headrace::python {
 // Begins the exit: from now on, all threads except this one stay away. `patient`: the exit waits
 // for threads that are still working.
 void begin_exit(bool patient);
-bool exits_patiently();
+bool exit_waits();
 // Time since the exit began, if it is not patient.
 std::optional<double> seconds_of_hurried_exit();
 // Whether this is an engine thread on which the engine called Python.
 bool on_engine_thread();
 // Does not return while the interpreter exits, except on engine threads. REQUIRES: neither the GIL
 // nor a lock is held.
-void stay_away_at_exit();
+void sleep_if_exiting();
 
 // Replaces nb::gil_scoped_release wherever a call may wait.
 class ReleasedGil {
  public:
   ReleasedGil() : state_(PyEval_SaveThread()) {}
   ~ReleasedGil() {
-    stay_away_at_exit();
+    sleep_if_exiting();
     PyEval_RestoreThread(state_);
   }
   ReleasedGil(const ReleasedGil&) = delete;
@@ -62,7 +62,7 @@ class EngineGil {
  private:
   const bool is_outermost_;  // on a thread started by the engine
   const PyGILState_STATE state_;
-  std::optional<SignalsOfStarter> signals_;  // only with the GIL: a waiting thread sees Ctrl-C
+  std::optional<StarterSignalMask> signals_;  // only with the GIL: a waiting thread sees Ctrl-C
 };
 
 }  // namespace headrace::python

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes indexes of a dataset: row indexes, and indexes stored next to the data.
 #include "bindings/bindings.h"
-#include "headrace/formats/shards/index_beside_data.h"
+#include "headrace/formats/shards/index_sidecar.h"
 #include "headrace/sources/row_index/build_row_index.h"
 #include "headrace/sources/subset.h"
 #include "headrace/storage/bucket.h"
@@ -42,14 +42,14 @@ void join(const std::vector<std::string>& parts, const nb::str& file) {
   join_row_indexes(parts, path);
 }
 
-nb::list all_beside(const SourceHandle& source) {
-  std::vector<IndexBeside> all;
+nb::list all_sidecars(const SourceHandle& source) {
+  std::vector<IndexSidecar> all;
   {
     ReleasedGil no_gil;
-    all = indexes_beside(*source.source);
+    all = index_sidecars(*source.source);
   }
   nb::list out;
-  for (const IndexBeside& one : all) {
+  for (const IndexSidecar& one : all) {
     out.append(
         nb::make_tuple(str_from_bytes(one.path), nb::bytes(one.bytes.data(), one.bytes.size())));
   }
@@ -68,8 +68,8 @@ bool store(const nb::str& given, const nb::bytes& content) {
 }  // namespace
 
 void bind_row_index(nb::module_& module) {
-  module.def("indexes_beside", &all_beside, nb::arg("source"),
-             nb::sig("def indexes_beside(source: Source) -> list[tuple[str, bytes]]"),
+  module.def("index_sidecars", &all_sidecars, nb::arg("source"),
+             nb::sig("def index_sidecars(source: Source) -> list[tuple[str, bytes]]"),
              "Paths of the indexes of a source's remote containers next to the data, and their "
              "bytes.");
   module.def("store", &store, nb::arg("path"), nb::arg("content"),

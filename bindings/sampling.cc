@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "bindings/bindings.h"
-#include "headrace/sampling/asked.h"
+#include "headrace/sampling/external_order.h"
 #include "headrace/sampling/sampler.h"
 #include "headrace/sampling/sampler_record.h"
 #include "headrace/sampling/shuffled_by_source.h"
@@ -48,14 +48,14 @@ std::vector<double> doubles_from(nb::handle given) {
 
 // The callable takes (seed, epoch) and returns a Sampler, or record indices below `records`.
 // Callable from any thread.
-SamplerHandle asked_in_python(nb::object ask, int64_t records, int64_t positions,
-                              std::vector<int64_t> batch_sizes, uint64_t fingerprint,
-                              std::string description) {
+SamplerHandle order_from_python(nb::object ask, int64_t records, int64_t positions,
+                                std::vector<int64_t> batch_sizes, uint64_t fingerprint,
+                                std::string description) {
   // shared: std::function must be copyable.
   auto callable = std::make_shared<OwnedObject>(std::move(ask));
   for (const int64_t size : batch_sizes) check_positive(size, "a batch size");
   const auto order_of = [callable, records](uint64_t seed, uint64_t epoch) -> SamplerPtr {
-    stay_away_at_exit();
+    sleep_if_exiting();
     EngineGil gil;
     try {
       const nb::object given = callable->get()(seed, epoch);
@@ -74,11 +74,11 @@ SamplerHandle asked_in_python(nb::object ask, int64_t records, int64_t positions
       raise(kSamplerFailed, first_line_of(failure));
     }
   };
-  return {asked({.ask = order_of,
-                 .positions = positions,
-                 .batch_sizes = std::move(batch_sizes),
-                 .fingerprint = fingerprint,
-                 .description = std::move(description)}),
+  return {external_order({.ask = order_of,
+                          .positions = positions,
+                          .batch_sizes = std::move(batch_sizes),
+                          .fingerprint = fingerprint,
+                          .description = std::move(description)}),
           records};
 }
 
@@ -275,7 +275,7 @@ void bind_sampling(nb::module_& module) {
            "orders. further: additional lengths, each with its parts. The arguments in between are "
            "for orders of blocks.");
   made.def(
-      "asked", &asked_in_python, nb::arg("ask"), nb::arg("records"), nb::arg("positions"),
+      "asked", &order_from_python, nb::arg("ask"), nb::arg("records"), nb::arg("positions"),
       nb::arg("batch_sizes"), nb::arg("fingerprint"), nb::arg("description"),
       "An order that ask(seed, epoch) gives, one epoch at a time: record indices or a Sampler.");
   made.def(

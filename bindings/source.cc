@@ -98,7 +98,7 @@ size_t checked_field(const Source& source, const std::string& name) {
 
 // Three numbers per record. numbers: returns those of one record, as a std::array.
 template <class Records, class Numbers>
-Array threes_of(const Records& records, Numbers numbers) {
+Array rows_of_three(const Records& records, Numbers numbers) {
   Array out = make_array(DType::kInt64, {std::ssize(records), 3});
   auto* to = static_cast<int64_t*>(out.view.data);
   for (const auto& record : records) to = std::ranges::copy(numbers(record), to).out;
@@ -118,7 +118,7 @@ Array sound_forms_of(const SourceHandle& self, const std::string& name, nb::hand
     ReleasedGil no_gil;
     forms = read_sound_forms(*self.source, number, report);
   }
-  return threes_of(*forms, [](const SoundForm& form) {
+  return rows_of_three(*forms, [](const SoundForm& form) {
     return std::array<int64_t, 3>{form.frames, form.sample_rate, form.channels};
   });
 }
@@ -137,7 +137,7 @@ Array image_sizes_of(const SourceHandle& self, const std::string& name, int thre
     ReleasedGil no_gil;
     sizes = read_image_sizes(*self.source, number, threads, report);
   }
-  return threes_of(sizes, [](const ImageSize& size) {
+  return rows_of_three(sizes, [](const ImageSize& size) {
     return std::array<int64_t, 3>{size.height, size.width, size.orientation};
   });
 }

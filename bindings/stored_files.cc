@@ -49,7 +49,7 @@ void bind_stored_files(nb::module_& module) {
           },
           nb::arg("paths"), nb::sig("def __init__(self, paths: list[str]) -> None"))
       .def_prop_ro(
-          "later", [](const StoredFiles& self) { return self.set->answers_later(); },
+          "later", [](const StoredFiles& self) { return self.set->is_async(); },
           "Whether a storage with a latency has one of them.")
       .def(
           "size",

@@ -49,7 +49,7 @@ ColorMatrix matrix_of(AVColorSpace from, bool is_rgb) {
   switch (from) {
     case AVCOL_SPC_UNSPECIFIED:
     case AVCOL_SPC_RESERVED:
-      return ColorMatrix::kUnsaid;
+      return ColorMatrix::kUnspecified;
     case AVCOL_SPC_BT709:
       return ColorMatrix::kBT709;
     case AVCOL_SPC_FCC:
@@ -74,7 +74,7 @@ ColorRange range_of(const AVFrame& frame) {
     case AVCOL_RANGE_JPEG:
       return ColorRange::kFull;
     default:
-      return ColorRange::kUnsaid;
+      return ColorRange::kUnspecified;
   }
 }
 
@@ -83,7 +83,7 @@ ColorTransfer transfer_of(const AVFrame& frame) {
     case AVCOL_TRC_UNSPECIFIED:
     case AVCOL_TRC_RESERVED0:
     case AVCOL_TRC_RESERVED:
-      return ColorTransfer::kUnsaid;
+      return ColorTransfer::kUnspecified;
     case AVCOL_TRC_SMPTE2084:
       return ColorTransfer::kPQ;
     case AVCOL_TRC_ARIB_STD_B67:

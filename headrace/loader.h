@@ -30,7 +30,7 @@
 #include "headrace/executor/batch/batch.h"
 #include "headrace/executor/batch/batch_rows.h"
 #include "headrace/executor/engine_stats.h"
-#include "headrace/executor/rows_elsewhere.h"
+#include "headrace/executor/lent_rows.h"
 #include "headrace/finish/decode_choice.h"
 #include "headrace/finish/device_decoding.h"
 #include "headrace/finish/finish_choice.h"
@@ -181,9 +181,9 @@ class Loader {
   // Rows that this process makes for a loader elsewhere, and those that others make for this one:
   // see Engine::make_rows and the functions after it. Any thread may call these while another
   // advances the loader. Nothing is lent if no iteration is in progress, or rows cannot be lent.
-  RowsMade make_rows(const RowsWanted& rows, const BatchRows::Memory& memory);
-  std::optional<RowsLent> rows_ahead(int most, double patience_seconds);
-  bool rows_arrived(int64_t number, RowsMade made, const RowBytes& bytes);
+  RowsResult make_rows(const RowsRequest& rows, const BatchRows::Memory& memory);
+  std::optional<LentRows> rows_ahead(int most, double patience_seconds);
+  bool rows_arrived(int64_t number, RowsResult made, const RowBytes& bytes);
   void rows_returned(int64_t number);
   bool rows_are_out(int64_t number) const;
 

@@ -34,8 +34,8 @@ double sum_of(const std::string& path, std::initializer_list<std::string_view> n
 }
 
 // Memory left in a group with this limit and use; none without a limit.
-std::optional<double> left_in(std::optional<double> limit, std::optional<double> used,
-                              double reclaimable) {
+std::optional<double> remaining_in(std::optional<double> limit, std::optional<double> used,
+                                   double reclaimable) {
   if (!limit) return std::nullopt;
   const double taken = std::max(0.0, used.value_or(0) - reclaimable);
   return std::max(0.0, *limit - taken);
@@ -56,17 +56,17 @@ size_t available_memory(const std::string& root) {
     for (const char* limit : {"/memory.max", "/memory.high"}) {
       bytes = std::min(
           bytes,
-          left_in(leading_number(group + limit), used, std::max(0.0, cache)).value_or(bytes));
+          remaining_in(leading_number(group + limit), used, std::max(0.0, cache)).value_or(bytes));
     }
   }
   for (const std::string& group : folders.v1) {
     const double cache =
         sum_of(group + "/memory.stat", {"total_active_file", "total_inactive_file"}) -
         sum_of(group + "/memory.stat", {"total_dirty", "total_writeback"});
-    bytes = std::min(bytes,
-                     left_in(leading_number(group + "/memory.limit_in_bytes"),
-                             leading_number(group + "/memory.usage_in_bytes"), std::max(0.0, cache))
-                         .value_or(bytes));
+    bytes = std::min(
+        bytes, remaining_in(leading_number(group + "/memory.limit_in_bytes"),
+                            leading_number(group + "/memory.usage_in_bytes"), std::max(0.0, cache))
+                   .value_or(bytes));
   }
   return static_cast<size_t>(bytes);
 }

@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-thread_local std::optional<sigset_t> signals_of_starter;
+thread_local std::optional<sigset_t> starter_signal_mask;
 
 }  // namespace
 
@@ -23,14 +23,14 @@ BlockedSignals::BlockedSignals() {
 
 BlockedSignals::~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-void keep_signals_of_starter(const sigset_t& blocked) { signals_of_starter = blocked; }
+void set_starter_signal_mask(const sigset_t& blocked) { starter_signal_mask = blocked; }
 
-SignalsOfStarter::SignalsOfStarter() {
-  if (signals_of_starter) pthread_sigmask(SIG_SETMASK, &*signals_of_starter, &before_);
+StarterSignalMask::StarterSignalMask() {
+  if (starter_signal_mask) pthread_sigmask(SIG_SETMASK, &*starter_signal_mask, &before_);
 }
 
-SignalsOfStarter::~SignalsOfStarter() {
-  if (signals_of_starter) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+StarterSignalMask::~StarterSignalMask() {
+  if (starter_signal_mask) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 }  // namespace headrace

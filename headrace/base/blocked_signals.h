@@ -24,17 +24,17 @@ class BlockedSignals {
 };
 
 // For a thread that may run code of the program: stores the signal mask of the thread that started
-// it, for SignalsOfStarter.
-void keep_signals_of_starter(const sigset_t& blocked);
+// it, for StarterSignalMask.
+void set_starter_signal_mask(const sigset_t& blocked);
 
 // Restores that mask while a thread runs code of the program, which may start processes: they
-// inherit it. No effect in threads that have not called keep_signals_of_starter().
-class SignalsOfStarter {
+// inherit it. No effect in threads that have not called set_starter_signal_mask().
+class StarterSignalMask {
  public:
-  SignalsOfStarter();
-  ~SignalsOfStarter();
-  SignalsOfStarter(const SignalsOfStarter&) = delete;
-  SignalsOfStarter& operator=(const SignalsOfStarter&) = delete;
+  StarterSignalMask();
+  ~StarterSignalMask();
+  StarterSignalMask(const StarterSignalMask&) = delete;
+  StarterSignalMask& operator=(const StarterSignalMask&) = delete;
 
  private:
   sigset_t before_;

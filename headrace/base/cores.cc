@@ -30,7 +30,7 @@ int count_of(const cpu_set_t& cores) {
 }
 
 // Whether the parent may run on more cores: then they were taken from this process.
-bool fewer_than_parents(const cpu_set_t& own) {
+bool has_fewer_than_parent(const cpu_set_t& own) {
   if (CPU_COUNT(&own) == 0 || getppid() <= 0) return false;
   const cpu_set_t parents = mask_of(getppid());
   cpu_set_t both;
@@ -39,14 +39,14 @@ bool fewer_than_parents(const cpu_set_t& own) {
 }
 
 // Parses cpu.max: "max 100000" or "200000 100000". None: no limit.
-std::optional<double> share_of_v2(const std::string& group) {
+std::optional<double> quota_of_v2(const std::string& group) {
   std::ifstream file(group + "/cpu.max");
   double quota = 0, period = 0;
   if (file >> quota >> period && quota > 0 && period > 0) return quota / period;
   return std::nullopt;
 }
 
-std::optional<double> share_of_v1(const std::string& group) {
+std::optional<double> quota_of_v1(const std::string& group) {
   const double quota = leading_number(group + "/cpu.cfs_quota_us").value_or(-1);
   const double period = leading_number(group + "/cpu.cfs_period_us").value_or(0);
   if (quota > 0 && period > 0) return quota / period;
@@ -60,8 +60,8 @@ double cgroup_cores(const std::string& root) {
     if (share && (least == 0 || *share < least)) least = *share;
   };
   const CgroupFolders folders = cgroup_folders("cpu", root);
-  for (const std::string& group : folders.v2) limit(share_of_v2(group));
-  for (const std::string& group : folders.v1) limit(share_of_v1(group));
+  for (const std::string& group : folders.v2) limit(quota_of_v2(group));
+  for (const std::string& group : folders.v1) limit(quota_of_v1(group));
   return least;
 }
 
@@ -74,7 +74,7 @@ int AllowedCores::count() const {
 
 AllowedCores allowed_cores(const std::string& root) {
   const cpu_set_t cores = widened(mask_of(0), openmp_places());
-  return {count_of(cores), cgroup_cores(root), fewer_than_parents(cores)};
+  return {count_of(cores), cgroup_cores(root), has_fewer_than_parent(cores)};
 }
 
 std::optional<cpu_set_t> cores_beyond_inherited() {

@@ -13,13 +13,13 @@
 
 namespace headrace {
 
-enum class Tells : uint8_t {
-  kSoFar,  // cumulative since its object was created
-  kNow,    // the current state (a gauge)
+enum class CounterKind : uint8_t {
+  kCumulative,  // cumulative since its object was created
+  kCurrent,     // the current state (a gauge)
 };
 
 // How the counters of several ranks, devices or worker processes are combined.
-enum class Adds : uint8_t {
+enum class Aggregation : uint8_t {
   kSum,
   kMax,  // the largest: all measure the same time span, or have the same value
 };
@@ -33,8 +33,8 @@ struct Counter {
   std::string_view unit;  // "records", "bytes", "seconds"; empty: a text, or yes or no
   std::string_view doc;   // one sentence
   CounterValue (*value)(const Stats& stats);
-  Tells tells = Tells::kSoFar;
-  Adds adds = Adds::kSum;
+  CounterKind tells = CounterKind::kCumulative;
+  Aggregation adds = Aggregation::kSum;
   std::string_view metric = "";  // Prometheus name without "headrace_loader_"; empty: none
   std::string_view work = "";    // for a stage: what it does ("reading")
 };

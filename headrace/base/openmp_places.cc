@@ -16,7 +16,7 @@
 namespace headrace {
 namespace {
 
-bool binding_was_asked_for() {
+bool binding_requested() {
   if (const char* bind = std::getenv("OMP_PROC_BIND")) return strcasecmp(bind, "false") != 0;
   for (const char* name : {"OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"}) {
     if (std::getenv(name)) return true;
@@ -50,13 +50,13 @@ Function* function_of(void* library, const char* name) {
 std::vector<cpu_set_t> places_of(void* runtime) {
   auto* count_places = function_of<int()>(runtime, "omp_get_num_places");
   auto* count_cores = function_of<int(int)>(runtime, "omp_get_place_num_procs");
-  auto* tell_cores = function_of<void(int, int*)>(runtime, "omp_get_place_proc_ids");
-  if (!count_places || !count_cores || !tell_cores) return {};
+  auto* get_cores = function_of<void(int, int*)>(runtime, "omp_get_place_proc_ids");
+  if (!count_places || !count_cores || !get_cores) return {};
   const int count = count_places();
   std::vector<cpu_set_t> places;
   for (int place = 0; count > 1 && place < count; ++place) {
     std::vector<int> cores(static_cast<size_t>(std::max(0, count_cores(place))));
-    if (!cores.empty()) tell_cores(place, cores.data());
+    if (!cores.empty()) get_cores(place, cores.data());
     cpu_set_t& set = places.emplace_back();
     CPU_ZERO(&set);
     for (const int core : cores) {
@@ -69,7 +69,7 @@ std::vector<cpu_set_t> places_of(void* runtime) {
 }  // namespace
 
 std::vector<cpu_set_t> openmp_places() {
-  if (!binding_was_asked_for()) return {};
+  if (!binding_requested()) return {};
   // Queried until there is an answer, which is then cached: Intel's and LLVM's runtimes adopt the
   // calling thread as one of theirs, which should be Python's thread, not one of the engine's.
   static Mutex mutex;

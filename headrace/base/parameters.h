@@ -83,7 +83,7 @@ enum class ParamType {
 };
 
 // What the value of a format's parameter affects. By default a parameter affects the records.
-enum class Decides : uint8_t {
+enum class Affects : uint8_t {
   kRecords,      // affects records: open_source() adds it to the fingerprint
   kFingerprint,  // the same, and the format's own fingerprint changes with it
   kReading,      // how the same records are read
@@ -101,7 +101,7 @@ struct Param {
   std::vector<std::string_view> choices = {};  // for kString, kFloats
   int min_count = 0, max_count = 1 << 20;      // for lists
   bool or_none = false;                        // None is accepted, although it is not the default
-  Decides decides = Decides::kRecords;         // of formats
+  Affects decides = Affects::kRecords;         // of formats
 };
 
 // Arguments after validation: every declared name is present, with its declared type (or None if

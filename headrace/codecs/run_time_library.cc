@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "headrace/base/own_folder.h"
+#include "headrace/base/library_folder.h"
 
 namespace headrace {
 namespace {
@@ -32,7 +32,7 @@ std::string in_wheel(const std::filesystem::path& folder, const std::string& fil
 
 std::optional<std::filesystem::path> libraries_of_wheel() {
 #if defined(HEADRACE_CODECS_WHEEL)
-  return own_folder().empty() ? std::filesystem::path() : own_folder() / "lib";
+  return library_folder().empty() ? std::filesystem::path() : library_folder() / "lib";
 #else
   return std::nullopt;
 #endif

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "headrace/base/own_folder.h"
+#include "headrace/base/library_folder.h"
 #include "headrace/storage/temporary_folder.h"
 
 namespace headrace {
@@ -57,7 +57,7 @@ TEST(RunTimeLibrary, OfAWheelInAnUnknownFolderIsMissing) {
 
 TEST(RunTimeLibrary, OutsideAWheelIsNotOpenedFromItsFolder) {
   ASSERT_FALSE(libraries_of_wheel());
-  const std::filesystem::path file = own_folder() / "lib" / "libheadrace-c.so.6";
+  const std::filesystem::path file = library_folder() / "lib" / "libheadrace-c.so.6";
   std::filesystem::create_directories(file.parent_path());
   std::ofstream(file) << "this is no library";
   const RunTimeLibrary library("libc.so.6", "libc6");

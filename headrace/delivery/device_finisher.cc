@@ -23,7 +23,7 @@ size_t scratch_of(const UnfinishedRows& rows) {
 
 // The row nearest to `wanted`, between `first` and `last`, at which a part may begin; an earlier
 // one if possible. `last` if the rows cannot be divided.
-int64_t cut_near(const UnfinishedRows& rows, int64_t first, int64_t wanted, int64_t last) {
+int64_t split_near(const UnfinishedRows& rows, int64_t first, int64_t wanted, int64_t last) {
   for (int64_t row = wanted; row > first; --row) {
     if (rows.may_begin_at(row)) return row;
   }
@@ -61,14 +61,14 @@ std::vector<DeviceFinisher::Part> DeviceFinisher::divide(const UnfinishedRows& r
                        std::vector<Part>& to) -> void {
     const std::shared_ptr<UnfinishedRows> part = rows.part(first, last);
     part->put_together();
-    const int64_t half = cut_near(rows, first, first + (last - first + 1) / 2, last);
+    const int64_t half = split_near(rows, first, first + (last - first + 1) / 2, last);
     const bool is_whole = half >= last;
     if (scratch_of(*part) > limit && !is_whole) {
       again(again, first, half, to);
       again(again, half, last, to);
       return;
     }
-    std::vector<Crossing> own;
+    std::vector<Transfer> own;
     for (const auto& piece : part->slot_pieces()) {
       own.push_back({at(slot, piece.begin), piece.bytes});
     }
@@ -83,7 +83,7 @@ std::vector<DeviceFinisher::Part> DeviceFinisher::divide(const UnfinishedRows& r
     const size_t room = rows.room_of(first, rows.rows());
     const size_t left = std::max((room + limit - 1) / limit, size_t(std::max<int64_t>(threads, 1)));
     first = left <= 1 ? rows.rows()
-                      : cut_near(rows, first, end_of(rows, first, room / left), rows.rows());
+                      : split_near(rows, first, end_of(rows, first, room / left), rows.rows());
   }
   std::vector<std::vector<Part>> made(begins.size());
   together_.run(begins.size(), [&](size_t i) {
@@ -119,7 +119,7 @@ DeviceFinisher::Queued DeviceFinisher::finish(const Part& part, std::span<const 
   try {
     for (const EventPtr& fence : fences) lane.stream->wait(fence);
     size_t filled = 0;
-    for (const Crossing& piece : part.slot) {
+    for (const Transfer& piece : part.slot) {
       lane.stream->copy(slot + filled, piece.from, piece.bytes);
       filled += piece.bytes;
     }

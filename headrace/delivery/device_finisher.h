@@ -25,7 +25,7 @@ class DeviceFinisher {
       : lanes_(std::move(device), limits), together_(helpers) {}
 
   // A piece of a slot, or of the staging memory that it is copied through.
-  struct Crossing {
+  struct Transfer {
     const void* from = nullptr;  // on the host
     size_t bytes = 0;
   };
@@ -33,7 +33,7 @@ class DeviceFinisher {
   struct Part {
     std::shared_ptr<const UnfinishedRows> rows;  // shared: held until they are finished
     int64_t first = 0;
-    std::vector<Crossing> slot;        // pieces of the slot that hold these rows
+    std::vector<Transfer> slot;        // pieces of the slot that hold these rows
     const void* parameters = nullptr;  // on the host
     uint8_t* verdict = nullptr;        // on the host: its destination
   };

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "headrace/base/error.h"
-#include "headrace/delivery/with_room.h"
+#include "headrace/delivery/with_headroom.h"
 #include "headrace/device/out_of_memory.h"
 
 namespace headrace {
@@ -51,7 +51,7 @@ std::shared_ptr<void> DeviceLanes::find_memory(size_t bytes) {
 }
 
 size_t DeviceLanes::size_for(size_t bytes) const {
-  return std::min(with_room(bytes), std::max<size_t>(bytes, limit_));
+  return std::min(with_headroom(bytes), std::max<size_t>(bytes, limit_));
 }
 
 bool DeviceLanes::add(size_t bytes) {

@@ -84,7 +84,7 @@ class Raised final : public UnfinishedRows {
   std::shared_ptr<UnfinishedRows> part(int64_t first, int64_t last) const override {
     return std::make_shared<Raised>(batch_, first_ + first, last - first, knowledge_, finished_);
   }
-  bool needs_too_much() const override {
+  bool exceeds_memory() const override {
     knowledge_.turn_off();
     return !off_;
   }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "headrace/base/error.h"
-#include "headrace/delivery/with_room.h"
+#include "headrace/delivery/with_headroom.h"
 
 namespace headrace {
 namespace {
@@ -29,7 +29,7 @@ DeviceRing::~DeviceRing() {
   for (const Slab& slab : leaving_) wait_until_idle(slab);
 }
 
-void DeviceRing::free_what_is_idle() {
+void DeviceRing::free_idle() {
   const auto gone = std::partition(leaving_.begin(), leaving_.end(),
                                    [](const Slab& slab) { return !is_idle(slab); });
   for (auto slab = gone; slab != leaving_.end(); ++slab) bytes_ -= slab->bytes;
@@ -47,7 +47,7 @@ Slab DeviceRing::take(size_t bytes, bool beyond) {
   Slab slab;
   {
     MutexLock lock(mutex_);
-    free_what_is_idle();
+    free_idle();
     const bool any = out_ < slabs_;
     if (!any && !beyond) return {};
     // A returned slab may still be in use by the device; a new one is not.
@@ -70,7 +70,7 @@ Slab DeviceRing::take(size_t bytes, bool beyond) {
   }
   if (!slab.memory) {
     const size_t needed = std::max<size_t>(bytes, 1);
-    const size_t wanted = std::min(with_room(needed), std::max(needed, most_));
+    const size_t wanted = std::min(with_headroom(needed), std::max(needed, most_));
     try {
       slab.memory = device_->allocate(wanted);
     } catch (...) {

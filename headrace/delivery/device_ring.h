@@ -54,7 +54,7 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   void on_return(std::function<void()> call) EXCLUDES_LOCK(mutex_);
 
  private:
-  void free_what_is_idle() REQUIRES_LOCK(mutex_);
+  void free_idle() REQUIRES_LOCK(mutex_);
   const DevicePtr device_;
   const size_t most_;
   mutable Mutex mutex_;

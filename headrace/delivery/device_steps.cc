@@ -32,10 +32,10 @@ DeviceSteps::DeviceSteps(std::shared_ptr<const Plan> plan, Work work,
                          std::vector<ResidentPictures> differing)
     : plan_(std::move(plan)), work_(work), differing_(std::move(differing)) {
   for (size_t i = 0; i < plan_->wanted().size(); ++i) {
-    in_the_way_ = add_field(i);
-    if (!in_the_way_.empty()) return;
+    obstacle_ = add_field(i);
+    if (!obstacle_.empty()) return;
   }
-  in_the_way_ = first_misfit();
+  obstacle_ = first_unsupported();
 }
 
 // The reason why it cannot be added; empty if it can.
@@ -64,7 +64,7 @@ const ResidentPicture* DeviceSteps::differing(size_t field, int64_t record) cons
   return &all[size_t(record) % all.size()];
 }
 
-std::string DeviceSteps::first_misfit() {
+std::string DeviceSteps::first_unsupported() {
   const int steps = static_cast<int>(plan_->steps().size());
   for (int end = 1; end <= steps; ++end) {
     const Step& step = plan_->steps()[size_t(end) - 1];

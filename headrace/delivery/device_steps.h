@@ -43,7 +43,7 @@ class DeviceSteps {
               std::vector<ResidentPictures> differing = {});
 
   // The first step that no kernel supports, as the user wrote it; empty if all are supported.
-  const std::string& in_the_way() const { return in_the_way_; }
+  const std::string& obstacle() const { return obstacle_; }
   bool resizes() const { return work_ == Work::kResizeAndEdit; }
   std::vector<Output>& outputs() { return outputs_; }
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
@@ -71,14 +71,14 @@ class DeviceSteps {
   static bool takes(Output& output, CodedWindow window);
   Result<void> run(uint64_t seed, uint64_t epoch, int64_t position, int64_t record, int end);
   bool fits(Output& output, bool first);
-  std::string first_misfit();
+  std::string first_unsupported();
 
   const std::shared_ptr<const Plan> plan_;  // shared: with the loader
   const Work work_;
   const std::vector<ResidentPictures> differing_;
   std::vector<std::shared_ptr<Picture>> pictures_;  // by field: a blank picture of its size
   std::vector<Output> outputs_;
-  std::string in_the_way_;
+  std::string obstacle_;
   Record record_;
   Renderer renderer_;
 };

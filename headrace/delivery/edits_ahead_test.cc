@@ -15,7 +15,7 @@ std::shared_ptr<DeviceSteps> steps_of(std::vector<Spec> transforms) {
   const Schema schema = {{.name = "image", .kind = FieldKind::kImage, .shape = {3, 20, 24}}};
   const std::shared_ptr<const Plan> plan = make_plan(schema, {std::move(transforms), {}, {}}, {});
   auto steps = std::make_shared<DeviceSteps>(plan, DeviceSteps::Work::kEdit);
-  EXPECT_EQ(steps->in_the_way(), "");
+  EXPECT_EQ(steps->obstacle(), "");
   return steps;
 }
 

@@ -7,13 +7,14 @@ namespace {
 using S = PrefetchStats;
 
 constexpr Counter<PrefetchStats> kPrefetchCounters[] = {
-    {"batches", "batches", "Batches copied.", value_of<&S::batches>, Tells::kSoFar, Adds::kMax},
+    {"batches", "batches", "Batches copied.", value_of<&S::batches>, CounterKind::kCumulative,
+     Aggregation::kMax},
     {"bytes", "bytes", "Bytes copied.", value_of<&S::bytes>},
     {"delivered_bytes", "bytes",
      "Bytes of the batches as delivered; more than were copied if rows are finished on the device.",
      value_of<&S::delivered_bytes>},
     {"wait_seconds", "seconds", "Time the loop waited for batches.", value_of<&S::wait_seconds>,
-     Tells::kSoFar, Adds::kMax},
+     CounterKind::kCumulative, Aggregation::kMax},
     {"source_seconds", "seconds", "Time spent in the source.", value_of<&S::feed_seconds>},
     {"prepare_seconds", "seconds", "Time spent assembling input that the device finishes.",
      value_of<&S::prepare_seconds>},
@@ -23,17 +24,18 @@ constexpr Counter<PrefetchStats> kPrefetchCounters[] = {
     {"batches_beyond_depth", "batches",
      "Batches with newly allocated memory, because the consumer holds earlier ones.",
      value_of<&S::beyond>},
-    {"device_bytes", "bytes", "Memory on the device.", value_of<&S::device_bytes>, Tells::kNow},
+    {"device_bytes", "bytes", "Memory on the device.", value_of<&S::device_bytes>,
+     CounterKind::kCurrent},
     {"scratch_bytes", "bytes", "The part of device_bytes for rows that are finished on the device.",
-     value_of<&S::scratch_bytes>, Tells::kNow},
+     value_of<&S::scratch_bytes>, CounterKind::kCurrent},
     {"lanes", "streams", "Streams that finish rows in parallel on the device.", value_of<&S::lanes>,
-     Tells::kNow},
+     CounterKind::kCurrent},
     {"lane_bytes", "bytes", "The part of scratch_bytes that one lane may use.",
-     value_of<&S::lane_bytes>, Tells::kNow, Adds::kMax},
+     value_of<&S::lane_bytes>, CounterKind::kCurrent, Aggregation::kMax},
     {"parts", "parts", "Number of parts in which batches were finished on the device.",
      value_of<&S::parts>},
     {"pinned_bytes", "bytes", "Pinned memory on the host.", value_of<&S::pinned_bytes>,
-     Tells::kNow},
+     CounterKind::kCurrent},
 };
 
 }  // namespace

@@ -166,7 +166,7 @@ void Prefetcher::wait_for_copy(Copying& copying) noexcept {
 bool Prefetcher::wait_for_place() {
   while (true) {
     // A copy in progress holds memory of the feed, which is returned as soon as possible.
-    drop_what_is_copied();
+    drop_copies();
     MutexLock lock(mutex_);
     if (stopping_ || again_) return false;
     const auto worked_on = std::ranges::count_if(copying_, &Copying::is_worked_on);
@@ -177,7 +177,7 @@ bool Prefetcher::wait_for_place() {
   }
 }
 
-void Prefetcher::drop_what_is_copied() {
+void Prefetcher::drop_copies() {
   try {
     while (!copying_.empty() && copying_.front().done->done()) copying_.pop_front();
   } catch (const Exception& exception) {
@@ -209,9 +209,9 @@ void Prefetcher::push(Ready ready) {
   changed_.notify_all();
 }
 
-void Prefetcher::say_once(const std::string& what) {
+void Prefetcher::warn_once(const std::string& what) {
   MutexLock lock(mutex_);
-  if (said_.insert(what).second) messages_.push_back(what);
+  if (warned_.insert(what).second) messages_.push_back(what);
 }
 
 Exception Prefetcher::named(const Exception& exception, const std::string& batch) const {

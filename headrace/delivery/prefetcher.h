@@ -184,15 +184,15 @@ class Prefetcher {
   bool is_unwanted() const EXCLUDES_LOCK(mutex_);
   void enter(Stage stage) EXCLUDES_LOCK(mutex_);
   void push(Ready ready) EXCLUDES_LOCK(mutex_);
-  void drop_what_is_copied();
+  void drop_copies();
   bool has_slot() const;
   void wait_for_copy(Copying& copying) noexcept;
-  std::string waits_for() const REQUIRES_LOCK(mutex_);
-  Front seen_front() REQUIRES_LOCK(mutex_);
+  std::string wait_reason() const REQUIRES_LOCK(mutex_);
+  Front inspect_front() REQUIRES_LOCK(mutex_);
   bool awaits_verdict() const REQUIRES_LOCK(mutex_);
-  bool see_verdict() EXCLUDES_LOCK(mutex_);
+  bool read_verdict() EXCLUDES_LOCK(mutex_);
   bool is_over() EXCLUDES_LOCK(mutex_);
-  void say_once(const std::string& what) EXCLUDES_LOCK(mutex_);
+  void warn_once(const std::string& what) EXCLUDES_LOCK(mutex_);
   // The error, with the batch in which it occurred.
   Exception named(const Exception& exception, const std::string& batch) const;
 
@@ -226,7 +226,7 @@ class Prefetcher {
   bool running_ GUARDED_BY(mutex_) = false;
   bool consumer_waits_ GUARDED_BY(mutex_) = false;
   Stage stage_ GUARDED_BY(mutex_) = Stage::kIdle;
-  std::set<std::string> said_ GUARDED_BY(mutex_);
+  std::set<std::string> warned_ GUARDED_BY(mutex_);
   std::vector<std::string> messages_ GUARDED_BY(mutex_);  // for `warn`, on the consumer's thread
   PrefetchStats stats_ GUARDED_BY(mutex_);
 };

@@ -70,7 +70,7 @@ Prefetcher::Front Prefetcher::look(const std::function<void()>& interrupted) {
         consumer_waits_ = true;
         changed_.notify_all();
       } else if (!ready_.empty()) {
-        front = seen_front();
+        front = inspect_front();
         consumer_waits_ = false;
         stats_.wait_seconds += now() - begin;
       } else if (failure_) {
@@ -79,7 +79,7 @@ Prefetcher::Front Prefetcher::look(const std::function<void()>& interrupted) {
       } else if (!warned && now() - begin > options_.patience_seconds) {
         warned = true;
         messages_.push_back("no batch for " + std::to_string(int(now() - begin)) +
-                            " s: " + waits_for());
+                            " s: " + wait_reason());
       }
       messages.swap(messages_);
     }
@@ -89,11 +89,11 @@ Prefetcher::Front Prefetcher::look(const std::function<void()>& interrupted) {
     // Moved, so that the consumer frees the exception.
     if (failure) std::rethrow_exception(std::move(failure));
     if (front) return std::move(*front);
-    if (!see_verdict() && interrupted) interrupted();
+    if (!read_verdict() && interrupted) interrupted();
   }
 }
 
-Prefetcher::Front Prefetcher::seen_front() {
+Prefetcher::Front Prefetcher::inspect_front() {
   const Ready& front = ready_.front();
   if (front.not_whole) return {Front::Kind::kNotWhole, front.batch->rest};
   if (front.batch) return {Front::Kind::kThere};
@@ -127,7 +127,7 @@ bool Prefetcher::awaits_verdict() const {
 }
 
 // Reads the verdict on the next batch; false if there is none yet.
-bool Prefetcher::see_verdict() {
+bool Prefetcher::read_verdict() {
   std::vector<Verdict> verdicts;
   EventPtr done;
   std::string name;
@@ -160,7 +160,7 @@ bool Prefetcher::see_verdict() {
   return true;
 }
 
-std::string Prefetcher::waits_for() const {
+std::string Prefetcher::wait_reason() const {
   switch (stage_) {
     case Stage::kFeed:
       return "the source does not deliver its next batch";

@@ -78,8 +78,8 @@ bool Prefetcher::divide(const HostBatch& batch, Staged& stage) {
     try {
       stage.parts.push_back(finisher_.parts_of(*tensor.unfinished, tensor.view.data, hurry));
     } catch (const Exception& exception) {
-      if (!is_out_of_memory(exception) || !tensor.unfinished->needs_too_much()) throw;
-      say_once(
+      if (!is_out_of_memory(exception) || !tensor.unfinished->exceeds_memory()) throw;
+      warn_once(
           "there is not enough memory on " + device_->name() +
           " to decode an image there, so the CPU decodes from now on (free some, start loading "
           "before creating the model, or use decode=\"cpu\"): " +
@@ -89,7 +89,7 @@ bool Prefetcher::divide(const HostBatch& batch, Staged& stage) {
     for (const DeviceFinisher::Part& part : stage.parts.back()) {
       stage.bytes += aligned(part.rows->parameters().size());
       if (tensor.pinned) continue;
-      for (const DeviceFinisher::Crossing& piece : part.slot) stage.bytes += aligned(piece.bytes);
+      for (const DeviceFinisher::Transfer& piece : part.slot) stage.bytes += aligned(piece.bytes);
     }
   }
   return true;
@@ -145,9 +145,9 @@ Prefetcher::Ready Prefetcher::deliver(HostBatch batch) {
   if (copying.sources.empty()) copying_.pop_back();
   const double staged = now();
   if (!staging_.all_pinned()) {
-    say_once("host memory cannot be pinned for " + device_->name() +
-             ": copies to it are slower and block the host (ulimit -l, or a container's limit "
-             "on locked memory)");
+    warn_once("host memory cannot be pinned for " + device_->name() +
+              ": copies to it are slower and block the host (ulimit -l, or a container's limit "
+              "on locked memory)");
   }
   MutexLock lock(mutex_);
   ++stats_.batches;
@@ -185,7 +185,7 @@ void Prefetcher::finish(HostTensor& tensor, void* to, const DeviceLease& lease, 
     const UnfinishedRows& rows = *part.rows;
     // shared: held with the slot
     copying.sources.push_back(std::const_pointer_cast<UnfinishedRows>(part.rows));
-    for (DeviceFinisher::Crossing& piece : part.slot) {
+    for (DeviceFinisher::Transfer& piece : part.slot) {
       if (!tensor.pinned) piece.from = stage.pass(piece.from, piece.bytes);
     }
     part.parameters = stage.pass(part.parameters, rows.parameters().size());
@@ -249,7 +249,7 @@ std::shared_ptr<DeviceLease> Prefetcher::lease_of(const std::shared_ptr<DeviceRi
     Slab slab = slab_of(*ring, bytes, starved);
     if (slab.memory) {
       if (slab.spare) {
-        say_once(
+        warn_once(
             "the consumer keeps " + std::to_string(ring->slabs()) + " batches on " +
             device_->name() +
             ": each further one allocates memory (drop batches before taking the next, or raise "

@@ -125,7 +125,7 @@ TEST(Prefetcher, PinnedBatchesAreCopiedInPlace) {
 
 // The recipe that everybody pastes: copy the next batch on a side stream out of one buffer, wait
 // for that stream, and hope that whoever allocates does not use the memory again too early.
-int64_t wrong_by_the_usual_recipe(bool waits_for_the_side_stream) {
+int64_t wrong_values_if_unordered(bool waits_for_the_side_stream) {
   constexpr size_t kLargest = 9'000;
   auto device = std::make_shared<SimulatedDevice>(3);
   StreamPtr side = device->make_stream(), main = device->foreign_stream(0);
@@ -148,8 +148,8 @@ int64_t wrong_by_the_usual_recipe(bool waits_for_the_side_stream) {
 }
 
 TEST(Prefetcher, TheCommonMistakeIsDetectedByTheSameTest) {
-  EXPECT_GT(wrong_by_the_usual_recipe(false), 100);
-  EXPECT_GT(wrong_by_the_usual_recipe(true), 100);
+  EXPECT_GT(wrong_values_if_unordered(false), 100);
+  EXPECT_GT(wrong_values_if_unordered(true), 100);
 }
 
 // Copies of 5, steps of 5: all but the first lie under the steps, and the steps never wait.

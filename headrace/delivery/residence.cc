@@ -27,7 +27,7 @@ const ErrorCode kNoViews{
     "the source's order, with nothing to do per epoch: no shuffle, no sampler, no padding, no "
     "random or float transforms."};
 
-bool fits(size_t limit, size_t taken, const ResidenceQuestion& asked, bool reads_ahead,
+bool fits(size_t limit, size_t taken, const ResidenceInputs& asked, bool reads_ahead,
           std::string& why) {
   try {
     divide_memory(limit - std::min(limit, taken),
@@ -53,7 +53,7 @@ bool has_values(const ResidentField& field) {
 
 }  // namespace
 
-Residence::Residence(const ResidenceQuestion& question) : asked_(question) {
+Residence::Residence(const ResidenceInputs& question) : asked_(question) {
   if (asked_.use == ResidentUse::kOff) {
     turn_off("off");
     return;
@@ -337,14 +337,14 @@ std::string Residence::edit_fields(std::vector<ResidentField>& fields, const Sou
   const bool turned = rest_->options().memory_format == MemoryFormat::kChannelsLast;
   if (rest_->steps().empty() && !(turned && has_pictures(*rest_))) return {};
   steps = std::make_shared<DeviceSteps>(rest_, DeviceSteps::Work::kEdit);
-  if (!steps->in_the_way().empty() && resizes) {
+  if (!steps->obstacle().empty() && resizes) {
     std::vector<ResidentPictures> differing(rest_->wanted().size());  // not Fork's fields
     for (size_t i = 0; source_ && asked_.fraction >= 1 && i < differing.size(); ++i) {
       if (rest_->wanted()[i]) differing[i] = source_->pictures(i);
     }
     steps = std::make_shared<DeviceSteps>(rest_, DeviceSteps::Work::kResizeAndEdit, differing);
   }
-  if (!steps->in_the_way().empty()) return steps->in_the_way();
+  if (!steps->obstacle().empty()) return steps->obstacle();
   for (size_t i = 0; i < steps->outputs().size(); ++i) {
     const DeviceSteps::Output& edited = steps->outputs()[i];
     ResidentField& field = fields[size_t(edited.output)];

@@ -27,7 +27,7 @@ namespace headrace {
 // kAuto: if they take at most half of the memory limit. kOn: always; an error if they do not fit.
 enum class ResidentUse : uint8_t { kOff, kAuto, kOn };
 
-struct ResidenceQuestion {
+struct ResidenceInputs {
   ResidentUse use = ResidentUse::kOff;
   SourcePtr source;  // as opened
   Pipeline pipeline;
@@ -47,7 +47,7 @@ class Residence {
   // Decides without decoding anything; if records differ in size, from the headers of a few. Throws
   // Exception HR0890 for kOn if they do not fit or nothing can be kept, HR0892 if views are
   // impossible.
-  explicit Residence(const ResidenceQuestion& question);
+  explicit Residence(const ResidenceInputs& question);
 
   bool is_on() const { return on_; }
   bool is_prepared() const { return prepared_; }
@@ -89,7 +89,7 @@ class Residence {
   std::string edit_fields(std::vector<ResidentField>& fields, const Source& source, bool resizes,
                           std::shared_ptr<DeviceSteps>& steps) const;
 
-  ResidenceQuestion asked_;
+  ResidenceInputs asked_;
   SplitPipeline parts_;
   std::shared_ptr<const Plan> first_, rest_;
   Schema schema_;

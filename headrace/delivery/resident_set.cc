@@ -43,7 +43,7 @@ ResidentSet::ResidentSet(DevicePtr device, std::vector<ResidentField> fields, in
     const size_t held = size_t(on_device_ + (is_partial() ? options_.batch_rows : 0));
     if (table->field.pictures) place_pictures(*table);
     if (!table->field.pictures) table->bytes = readable(held * table->row_bytes());
-    if (!has_values || twin_of(*table)) table->bytes = 0;
+    if (!has_values || device_copy_of(*table)) table->bytes = 0;
     table->batches = std::make_shared<DeviceRing>(device_, kBatches);
     tables_.push_back(std::move(table));
   }
@@ -93,7 +93,7 @@ void ResidentSet::check_room() const {
 void ResidentSet::load(Table& table) {
   if (!table.field.has_values()) return;
   if (table.edited) load_steps(table);
-  if (const Table* const twin = twin_of(table)) {
+  if (const Table* const twin = device_copy_of(table)) {
     table.offsets = twin->offsets;
     table.values = twin->values;
     table.streamed = twin->streamed;
@@ -121,7 +121,7 @@ void ResidentSet::load(Table& table) {
 }
 
 // An earlier field with the same values: two views of one field.
-const ResidentSet::Table* ResidentSet::twin_of(const Table& table) const {
+const ResidentSet::Table* ResidentSet::device_copy_of(const Table& table) const {
   for (const auto& other : tables_) {
     if (other.get() == &table) break;
     if (other->field.values == table.field.values && table.field.values) return other.get();

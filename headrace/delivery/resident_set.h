@@ -97,7 +97,7 @@ class ResidentSet {
   bool is_partial() const { return on_device_ < records_; }
   void check_room() const;
   size_t resize_room(const Table& table) const;
-  const Table* twin_of(const Table& table) const;
+  const Table* device_copy_of(const Table& table) const;
   void load(Table& table);
   void place_pictures(Table& table) const;
   void load_pictures(const Table& table, uint8_t* values);

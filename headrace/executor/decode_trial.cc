@@ -17,7 +17,7 @@ constexpr int64_t kRecords = 64, kAtOnce = 8;
 constexpr double kMaxSeconds = 0.5;
 
 // Steps that are only applied when batches are made.
-bool is_passed_over(const Plan& plan, int at) {
+bool is_skipped(const Plan& plan, int at) {
   return plan.steps()[size_t(at)].kind == Step::Kind::kPython || at == plan.partner_step();
 }
 
@@ -26,12 +26,12 @@ bool touches(const Step& step, int field) {
 }
 
 // Outputs that a device could decode except for a step that is skipped here.
-int64_t made_before(const Plan& plan, const DeviceWork& left) {
+int64_t rendered_before(const Plan& plan, const DeviceWork& left) {
   int64_t count = 0;
   for (size_t i = 0; i < plan.outputs().size(); ++i) {
     if (!left.decodes(i)) continue;
     for (int at = 0; at < std::ssize(plan.steps()); ++at) {
-      if (!is_passed_over(plan, at) || !touches(plan.steps()[size_t(at)], plan.outputs()[i].field))
+      if (!is_skipped(plan, at) || !touches(plan.steps()[size_t(at)], plan.outputs()[i].field))
         continue;
       ++count;
       break;
@@ -63,13 +63,13 @@ bool make(const RowTask& task, int64_t index, int64_t position, const std::vecto
 
 }  // namespace
 
-DeviceDecoding::Counts try_decoding(const RowTask& task) {
+DeviceDecoding::Counts trial_decode_counts(const RowTask& task) {
   const Plan& plan = *task.plan;
   const std::vector<bool> by_range = plan.by_range();
   const auto memory = [](size_t, size_t bytes) { return make_values(bytes); };
   const int64_t records = std::min(kRecords, task.source->size());
   DeviceDecoding::Counts counts{};
-  if (const int64_t made = made_before(plan, task.left); made > 0) {
+  if (const int64_t made = rendered_before(plan, task.left); made > 0) {
     counts[size_t(DeviceDecoding::Place::kPixels)] = made * records;
     return counts;
   }

@@ -11,6 +11,6 @@ namespace headrace {
 // Tries 64 evenly spaced records, or as many as fit into half a second, at least eight. Bad records
 // are skipped. Python steps and steps with partners are not run; pictures that pass through one
 // count as "pixels made before". REQUIRES: task.left specifies what the device decodes.
-DeviceDecoding::Counts try_decoding(const RowTask& task);
+DeviceDecoding::Counts trial_decode_counts(const RowTask& task);
 
 }  // namespace headrace

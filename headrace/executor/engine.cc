@@ -49,7 +49,7 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
            .wake = wake_workers(options_.threads)}),
       crossing_(options_.task, batches_, options_.python_workers, wake_workers(options_.threads),
                 stopping_),
-      worker_(worker_until(stopping_)) {
+      worker_(make_worker(stopping_)) {
   throw_if_forked();
   if (options_.on_demand) return;
   at_workers_.emplace(ThreadPool::workers(), *this);
@@ -63,7 +63,7 @@ Engine::~Engine() {
   stop();
 }
 
-RecordWorker Engine::worker_until(const std::atomic<bool>& stop) {
+RecordWorker Engine::make_worker(const std::atomic<bool>& stop) {
   return {options_.task,
           order_,
           record_bytes_,
@@ -103,25 +103,25 @@ bool Engine::work(Renderer& renderer) {
     if (!run) return batches_.assemble_next();
     const uint64_t freed = freed_;
     worker_.prepare(renderer);
-    Stands stands = Stands::kMore;
-    while (stands == Stands::kMore) {
+    RunOutcome stands = RunOutcome::kMore;
+    while (stands == RunOutcome::kMore) {
       stands = worker_.advance(*run, renderer);
       batches_.note(*run);
     }
-    if (stands == Stands::kDone) {
+    if (stands == RunOutcome::kDone) {
       for (const MixGroup& group : batches_.settled(*run)) worker_.mix(*run, group, renderer);
       batches_.note(*run);
     }
     const bool has_moved = run->report.settled > 0;
     batches_.finish(run, stands);
-    if (stands == Stands::kAtPython) crossing_.add(run);
+    if (stands == RunOutcome::kAtPython) crossing_.add(run);
     renderer.trim(shares_.renderer_bytes);
     // If nothing progressed, there is no work until memory is freed. A thread that frees memory
     // then looks for work and finds the run; memory freed before the run was suspended is noticed
     // here.
-    return stands != Stands::kLacksMemory || has_moved || freed_ != freed;
+    return stands != RunOutcome::kLacksMemory || has_moved || freed_ != freed;
   } catch (...) {
-    batches_.break_off(std::move(run), std::current_exception());
+    batches_.abandon(std::move(run), std::current_exception());
     return false;
   }
 }
@@ -158,12 +158,12 @@ Batch Engine::hand_over(OpenBatch& open) {
   if (open.ledger.assembly_error()) std::rethrow_exception(open.ledger.assembly_error());
   Batch batch = open.builder.finish(shares_.assembled);
   batches_.leave(open, batch);
-  copy_slots_that_run_out(batch);
+  copy_scarce_slots(batch);
   return batch;
 }
 
 // A consumer that keeps every slot gets copies, because workers would have none left to fill.
-void Engine::copy_slots_that_run_out(Batch& batch) {
+void Engine::copy_scarce_slots(Batch& batch) {
   for (size_t output = 0; output < batch.fields.size(); ++output) {
     const SlotRing* const ring = rings_.of(output);
     if (!ring) continue;
@@ -191,7 +191,7 @@ Batch Engine::make(int64_t epoch, int64_t batch) {
   const BatchRange range = task.layout.range(batch);
   BatchBuilder builder(*task.plan, *task.source, epoch, batch, range,
                        [](size_t, size_t bytes) { return make_values(bytes); }, {});
-  const RecordWorker worker = worker_until(goes_on);
+  const RecordWorker worker = make_worker(goes_on);
   Renderer renderer;
   worker.prepare(renderer);
   RowsReport report = worker.fill({.epoch = epoch,
@@ -227,14 +227,14 @@ std::string why_not_lent(const RowTask& task) {
 
 // Made as a batch of only these rows, since draws and orders depend on positions, and groups are
 // complete. In groups if no step is in Python, otherwise row by row.
-RowsMade Engine::make_rows(const RowsWanted& wanted, const BatchRows::Memory& memory) {
+RowsResult Engine::make_rows(const RowsRequest& wanted, const BatchRows::Memory& memory) {
   static const std::atomic<bool> goes_on{false};  // whether or not the run is stopped
   const RowTask& task = options_.task;
   const BatchRange all = task.layout.range(wanted.batch);
   const int64_t begin = all.begin + wanted.first;
   const BatchRange range{begin, begin + wanted.count, all.valid_end};
   BatchBuilder builder(*task.plan, *task.source, wanted.epoch, wanted.batch, range, memory, {});
-  const RecordWorker worker = worker_until(goes_on);
+  const RecordWorker worker = make_worker(goes_on);
   Renderer renderer;
   worker.prepare(renderer);
   const Rows rows{
@@ -246,14 +246,14 @@ RowsMade Engine::make_rows(const RowsWanted& wanted, const BatchRows::Memory& me
     RecordRun run;
     run.rows = rows;
     run.to = &builder;
-    while (worker.advance(run, renderer) == Stands::kMore) continue;
+    while (worker.advance(run, renderer) == RunOutcome::kMore) continue;
     report = std::move(run.report);
   }
-  RowsMade made{.failures = std::move(report.failures),
-                .warnings = report.warnings,
-                .remarks = report.remarks,
-                .stages = report.stages,
-                .seconds = report.seconds};
+  RowsResult made{.failures = std::move(report.failures),
+                  .warnings = report.warnings,
+                  .remarks = report.remarks,
+                  .stages = report.stages,
+                  .seconds = report.seconds};
   const bool fatal = std::ranges::any_of(made.failures, &RowFailure::fatal);
   if (!fatal && !task.plan->batch_steps().empty()) {
     Result<void> done = builder.run_batch_steps(0, builder.rows(), task.seed);
@@ -271,10 +271,10 @@ RowsMade Engine::make_rows(const RowsWanted& wanted, const BatchRows::Memory& me
 }
 
 // This engine does not fetch the records of lent rows.
-std::optional<RowsLent> Engine::rows_ahead(int most, double patience_seconds) {
-  std::optional<RowsLent> rows = batches_.lend(most, patience_seconds);
+std::optional<LentRows> Engine::rows_ahead(int most, double patience_seconds) {
+  std::optional<LentRows> rows = batches_.lend(most, patience_seconds);
   const int64_t reads = order_.reads_a_row();
-  if (rows) read_ahead_.leave_out(rows->sequence * reads, rows->count * reads);
+  if (rows) read_ahead_.skip(rows->sequence * reads, rows->count * reads);
   return rows;
 }
 

@@ -4,7 +4,7 @@
 //
 //   OpenBatches ── a run of rows ──> RecordWorker ── record ──> [Partners] ──> ReadAhead
 //        ^                                │ rows, written              (waits for a step in Python:
-//        └──────── a report ──────────────┴─────> BatchBuilder           PythonCrossing)
+//        └──────── a report ──────────────┴─────> BatchBuilder           PythonStepRunner)
 //
 // RecordOrder determines the record that a row is made from, MemoryGate how much memory it may use.
 // Locks: each part has its own; the lock of OpenBatches is taken before that of a slot ring or of
@@ -21,18 +21,18 @@
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch/batch.h"
 #include "headrace/executor/engine_stats.h"
-#include "headrace/executor/memory/kept_partners.h"
+#include "headrace/executor/lent_rows.h"
 #include "headrace/executor/memory/memory_gate.h"
 #include "headrace/executor/memory/memory_shares.h"
+#include "headrace/executor/memory/partner_cache.h"
 #include "headrace/executor/memory/record_bytes.h"
 #include "headrace/executor/memory/slot_rings.h"
 #include "headrace/executor/open_batches.h"
-#include "headrace/executor/python_crossing.h"
+#include "headrace/executor/python_step_runner.h"
 #include "headrace/executor/reading/read_ahead.h"
 #include "headrace/executor/record_order.h"
 #include "headrace/executor/record_worker.h"
 #include "headrace/executor/row_task.h"
-#include "headrace/executor/rows_elsewhere.h"
 #include "headrace/executor/threads/thread_pool.h"
 
 namespace headrace {
@@ -74,10 +74,10 @@ class Engine final : public PoolClient {
 
   // Makes rows of a batch for another engine, on the calling thread; `memory` is called once per
   // output.
-  RowsMade make_rows(const RowsWanted& rows, const BatchRows::Memory& memory);
+  RowsResult make_rows(const RowsRequest& rows, const BatchRows::Memory& memory);
   // Rows that other engines make for this one; callable from any thread. See OpenBatches.
-  std::optional<RowsLent> rows_ahead(int most, double patience_seconds);
-  bool rows_arrived(int64_t number, RowsMade made, const RowBytes& bytes) {
+  std::optional<LentRows> rows_ahead(int most, double patience_seconds);
+  bool rows_arrived(int64_t number, RowsResult made, const RowBytes& bytes) {
     return batches_.arrive(number, std::move(made), bytes);
   }
   void rows_returned(int64_t number) { batches_.recall(number); }
@@ -90,9 +90,9 @@ class Engine final : public PoolClient {
   bool work(Renderer& renderer) override;
 
  private:
-  RecordWorker worker_until(const std::atomic<bool>& stop);
+  RecordWorker make_worker(const std::atomic<bool>& stop);
   Batch hand_over(OpenBatch& open);
-  void copy_slots_that_run_out(Batch& batch);
+  void copy_scarce_slots(Batch& batch);
 
   const EngineOptions options_;
   BadRecords& bad_records_;
@@ -101,13 +101,13 @@ class Engine final : public PoolClient {
   const MemoryShares shares_;
   MemoryGate gate_;
   ReadAhead read_ahead_;
-  KeptPartners kept_;
+  PartnerCache kept_;
   const SlotRings rings_;
   std::atomic<bool> stopping_{false};  // records that have not been started are not started
   std::atomic<uint64_t> freed_{0};     // counts records that gave memory back
   std::atomic<int64_t> copies_{0};     // copies made because the consumer held all slots
   OpenBatches batches_;
-  PythonCrossing crossing_;
+  PythonStepRunner crossing_;
   const RecordWorker worker_;
   // Last, so destroyed first: no pool thread may call this object while its other members are
   // destroyed.

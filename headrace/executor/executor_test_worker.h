@@ -26,7 +26,7 @@ class LentWorker final : public PythonCalls {
   const RecordBytes bytes{*task.plan};
   MemoryGate gate{8 * kMiB, kMiB};
   ReadAhead reads{task.source, task.plan->wanted(), kMiB};
-  KeptPartners kept{kMiB};
+  PartnerCache kept{kMiB};
   std::atomic<uint64_t> freed{0};
   std::atomic<bool> stop{false};
   const RecordWorker worker{

@@ -18,7 +18,7 @@ const ErrorCode kForeignRows{
 
 }  // namespace
 
-std::optional<RowsLent> OpenBatches::lend(int most, double patience_seconds) {
+std::optional<LentRows> OpenBatches::lend(int most, double patience_seconds) {
   const int64_t group = task_.plan->batch_group();
   const auto up = [group](int64_t row) { return (row + group - 1) / group * group; };
   MutexLock lock(mutex_);
@@ -32,7 +32,7 @@ std::optional<RowsLent> OpenBatches::lend(int most, double patience_seconds) {
     // A group that is larger than requested is lent alone.
     const int64_t begin = first < end ? first : std::max(lowest, (end - 1) / group * group);
     if (begin >= end) continue;
-    const RowsLent rows{{.epoch = epoch_,
+    const LentRows rows{{.epoch = epoch_,
                          .batch = batch.builder.index(),
                          .first = static_cast<int>(begin),
                          .count = static_cast<int>(end - begin)},
@@ -45,7 +45,7 @@ std::optional<RowsLent> OpenBatches::lend(int most, double patience_seconds) {
   return std::nullopt;
 }
 
-bool OpenBatches::arrive(int64_t number, RowsMade made, const RowBytes& bytes) {
+bool OpenBatches::arrive(int64_t number, RowsResult made, const RowBytes& bytes) {
   Loan loan;
   {
     MutexLock lock(mutex_);
@@ -93,7 +93,7 @@ void OpenBatches::recall(int64_t number) {
 }
 
 // Recalls the rows of the batch that the consumer waits for.
-void OpenBatches::recall_late() {
+void OpenBatches::recall_expired() {
   bool any = false;
   {
     MutexLock lock(mutex_);

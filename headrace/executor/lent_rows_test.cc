@@ -37,11 +37,11 @@ EngineOptions options_of(const SourcePtr& source, const Pipeline& pipeline, OnEr
 // Bytes of rows, as they cross.
 struct Parcel {
   int64_t number = 0;
-  RowsMade made;
+  RowsResult made;
   std::vector<std::vector<uint8_t>> memory;
 };
 
-Parcel made_by(Engine& maker, const std::vector<Output>& outputs, const RowsLent& rows) {
+Parcel made_by(Engine& maker, const std::vector<Output>& outputs, const LentRows& rows) {
   Parcel out{.number = rows.number, .made = {}, .memory = {}};
   out.memory.resize(outputs.size());
   out.made = maker.make_rows(rows, [&](size_t output, size_t bytes) {
@@ -76,7 +76,7 @@ class Neighbor {
       const int64_t what = draws_.below(8);
       // The wait has no limit here, however slow this thread is.
       const double patience_seconds = what < 3 ? 0.02 : 60;
-      const std::optional<RowsLent> rows =
+      const std::optional<LentRows> rows =
           engine_.rows_ahead(1 + static_cast<int>(draws_.below(12)), patience_seconds);
       if (!rows) {
         std::this_thread::yield();
@@ -91,7 +91,7 @@ class Neighbor {
       if (kept.empty() || (rows && draws_.below(3) > 0)) continue;
       const Parcel parcel = std::move(kept.front());
       kept.pop_front();
-      RowsMade made = parcel.made, again = parcel.made;
+      RowsResult made = parcel.made, again = parcel.made;
       arrived_ += engine_.rows_arrived(parcel.number, std::move(made), bytes_of(parcel));
       EXPECT_FALSE(engine_.rows_arrived(parcel.number, std::move(again), bytes_of(parcel)));
     }
@@ -205,7 +205,7 @@ TEST(LentRowsTest, NothingIsLentWhereNothingIsDelivered) {
   Engine engine(options_of(source, {}, OnError::kRaise, true), bad);
   EXPECT_FALSE(engine.rows_ahead(8, 1));
   engine.start(0, 0);
-  const std::optional<RowsLent> rows = engine.rows_ahead(8, 1000);
+  const std::optional<LentRows> rows = engine.rows_ahead(8, 1000);
   ASSERT_TRUE(rows);
   EXPECT_TRUE(engine.rows_are_out(rows->number));
   EXPECT_THROW((void)engine.rows_arrived(rows->number, {}, {}), Exception) << "not of this size";

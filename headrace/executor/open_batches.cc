@@ -232,7 +232,7 @@ std::vector<MixGroup> OpenBatches::settled(const RecordRun& run) {
   return complete;
 }
 
-void OpenBatches::finish(std::unique_ptr<RecordRun>& run, Stands stands) {
+void OpenBatches::finish(std::unique_ptr<RecordRun>& run, RunOutcome stands) {
   const RowsReport report = std::exchange(run->report, {});
   bool is_full = false, consumer_waits = true;
   OpenBatch* to_assemble = nullptr;
@@ -247,9 +247,9 @@ void OpenBatches::finish(std::unique_ptr<RecordRun>& run, Stands stands) {
     is_full = is_filled(batch);
     if (is_full) to_assemble = begin_assembly();
     consumer_waits = consumer_waits_;
-    if (stands == Stands::kLacksMemory) {
+    if (stands == RunOutcome::kLacksMemory) {
       runs_.lacks_memory(std::move(run));
-    } else if (stands == Stands::kDone) {
+    } else if (stands == RunOutcome::kDone) {
       runs_.end(std::move(run));
       if (runs_.empty() || is_full) progress_.notify_all();
     }
@@ -267,7 +267,7 @@ void OpenBatches::go_on(std::vector<std::unique_ptr<RecordRun>>& runs, double py
   }
 }
 
-void OpenBatches::break_off(std::unique_ptr<RecordRun> run, std::exception_ptr error) noexcept {
+void OpenBatches::abandon(std::unique_ptr<RecordRun> run, std::exception_ptr error) noexcept {
   if (run) {
     {
       MutexLock lock(mutex_);
@@ -426,7 +426,7 @@ std::unique_ptr<OpenBatch> OpenBatches::await(const Waiting& waiting) {
       assemble(*look.to_assemble);
       continue;
     }
-    recall_late();
+    recall_expired();
     if (waiting.interrupted) waiting.interrupted();
     if (is_patient && now() - begin > waiting.patience_seconds) {
       is_patient = false;
@@ -457,7 +457,7 @@ int OpenBatches::open() const {
 
 // --- Inspection ---------------------------------------------------------------------------------
 
-std::vector<Doing> OpenBatches::doing() const {
+std::vector<RunStatus> OpenBatches::doing() const {
   MutexLock lock(mutex_);
   return runs_.doing();
 }

@@ -22,15 +22,15 @@
 #include "headrace/executor/batch/batch_builder.h"
 #include "headrace/executor/batch/predicted_rows.h"
 #include "headrace/executor/engine_stats.h"
+#include "headrace/executor/lent_rows.h"
 #include "headrace/executor/memory/memory_shares.h"
 #include "headrace/executor/memory/slot_rings.h"
 #include "headrace/executor/memory/value_pool.h"
 #include "headrace/executor/record_order.h"
 #include "headrace/executor/record_run.h"
 #include "headrace/executor/row_task.h"
-#include "headrace/executor/rows_elsewhere.h"
 #include "headrace/executor/runs.h"
-#include "headrace/executor/waits_for.h"
+#include "headrace/executor/wait_report.h"
 
 namespace headrace {
 
@@ -102,12 +102,12 @@ class OpenBatches {
   std::vector<MixGroup> settled(const RecordRun& run) EXCLUDES_LOCK(mutex_);
   // Takes the rest of the report, and the run itself unless it goes to Python. Assembles the batch
   // if it is now full.
-  void finish(std::unique_ptr<RecordRun>& run, Stands stands) EXCLUDES_LOCK(mutex_);
+  void finish(std::unique_ptr<RecordRun>& run, RunOutcome stands) EXCLUDES_LOCK(mutex_);
   // Takes back runs whose Python steps have been called.
   void go_on(std::vector<std::unique_ptr<RecordRun>>& runs, double python_seconds)
       EXCLUDES_LOCK(mutex_);
   // Abandons the run (may be null); the consumer gets the error.
-  void break_off(std::unique_ptr<RecordRun> run, std::exception_ptr error) noexcept
+  void abandon(std::unique_ptr<RecordRun> run, std::exception_ptr error) noexcept
       EXCLUDES_LOCK(mutex_);
   bool assemble_next() EXCLUDES_LOCK(mutex_);  // false: no batch is due
 
@@ -115,10 +115,10 @@ class OpenBatches {
   // Lends up to `most` unclaimed rows (or one group, if that is larger), from the end of the open
   // batches; nothing if all are claimed. They belong to the caller until they arrive or are
   // recalled: by recall(), or when the consumer has waited for them longer than the patience.
-  std::optional<RowsLent> lend(int most, double patience_seconds) EXCLUDES_LOCK(mutex_);
+  std::optional<LentRows> lend(int most, double patience_seconds) EXCLUDES_LOCK(mutex_);
   // Writes lent rows. False if the loan was recalled; then nothing was written. Throws Exception
   // HR0713 if the bytes do not have the sizes of these rows.
-  bool arrive(int64_t number, RowsMade made, const RowBytes& bytes) EXCLUDES_LOCK(mutex_);
+  bool arrive(int64_t number, RowsResult made, const RowBytes& bytes) EXCLUDES_LOCK(mutex_);
   // Returns the rows to the workers; does nothing if they have arrived.
   void recall(int64_t number) EXCLUDES_LOCK(mutex_);
   bool is_out(int64_t number) const EXCLUDES_LOCK(mutex_);
@@ -144,7 +144,7 @@ class OpenBatches {
   int open() const EXCLUDES_LOCK(mutex_);
 
   // What workers are doing now, to explain to a waiting consumer.
-  std::vector<Doing> doing() const EXCLUDES_LOCK(mutex_);
+  std::vector<RunStatus> doing() const EXCLUDES_LOCK(mutex_);
   // The counters kept here, including memory of lists, of tensors made from them, and unused
   // memory.
   EngineStats stats() const EXCLUDES_LOCK(mutex_);
@@ -157,7 +157,7 @@ class OpenBatches {
   OpenBatch* next_to_claim() REQUIRES_LOCK(mutex_);
   std::unique_ptr<RecordRun> new_run(OpenBatch& batch, int first, int most, bool streamed)
       REQUIRES_LOCK(mutex_);
-  void recall_late() EXCLUDES_LOCK(mutex_);
+  void recall_expired() EXCLUDES_LOCK(mutex_);
   bool any_arrives() const REQUIRES_LOCK(mutex_);
   static bool is_filled(const OpenBatch& batch) {
     return batch.ledger.done_ == batch.builder.rows();

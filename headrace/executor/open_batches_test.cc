@@ -35,9 +35,9 @@ PlanOptions lists() {
   return options;
 }
 
-class OnlyASchema final : public Source {
+class SchemaOnly final : public Source {
  public:
-  explicit OnlyASchema(bool pooled) : schema_(headrace::schema(pooled)) {}
+  explicit SchemaOnly(bool pooled) : schema_(headrace::schema(pooled)) {}
   int64_t size() const override { return kRecords; }
   const Schema& schema() const override { return schema_; }
   ReadStyle read_style() const override { return ReadStyle::kMemory; }
@@ -54,7 +54,7 @@ class OnlyASchema final : public Source {
 class Play {
  public:
   Play(uint64_t seed, bool pooled)
-      : draws_(seed, 0, 0, hash_name("play")), source_(std::make_shared<OnlyASchema>(pooled)) {
+      : draws_(seed, 0, 0, hash_name("play")), source_(std::make_shared<SchemaOnly>(pooled)) {
     begin();
   }
 
@@ -123,7 +123,7 @@ class Play {
     if (!run.begun && !stop_) {  // all its memory at once
       if (held_ + run.rows.count > kMemory && held_ > 0) {
         parked_.insert({run.rows.batch, run.rows.first});
-        batches_open_.finish(worker.run, Stands::kLacksMemory);
+        batches_open_.finish(worker.run, RunOutcome::kLacksMemory);
         worker.sleeps = true;
         return;
       }
@@ -134,7 +134,7 @@ class Play {
     }
     if (run.lacks_memory && !stop_) {
       run.lacks_memory = false;
-      batches_open_.finish(worker.run, Stands::kAtPython);
+      batches_open_.finish(worker.run, RunOutcome::kAtPython);
       at_python_.push_back(std::move(worker.run));
       return;
     }
@@ -146,7 +146,7 @@ class Play {
     if (run.taken < run.rows.count) return;
     if (run.begun) held_ -= run.rows.count;
     run.taken = 0;
-    batches_open_.finish(worker.run, Stands::kDone);
+    batches_open_.finish(worker.run, RunOutcome::kDone);
     wake();  // it goes on, and finds the runs that wait for its memory
   }
   void settle(RecordRun& run, int row) {

@@ -20,7 +20,7 @@ void Partners::read(const Rows& rows, InFlight& flight) const {
     } else if (order_.is_near()) {
       read.kept = kept_.find(rows.epoch, partner.position);
       if (read.kept) continue;
-      read.lent = ReadLoan(reads_, reads_.fetch_beside(partner.index, read.data));
+      read.lent = ReadLoan(reads_, reads_.fetch_unordered(partner.index, read.data));
     } else {  // without waiting for room: the row holds some already
       const int64_t number = rows.sequence_of(flight.row) * order_.reads_a_row() + 1 + int64_t(i);
       read.lent = ReadLoan(reads_, reads_.fetch(number, partner.index, read.data));
@@ -81,7 +81,7 @@ Result<int> Partners::prepare(Record& record, Renderer& renderer, int64_t epoch,
 }
 
 // The step's prepared fields.
-bool Partners::take_kept(const KeptPartner* kept, Record& record) const {
+bool Partners::take_kept(const CachedPartner* kept, Record& record) const {
   if (!kept) return false;
   record.fields.resize(kept->record.fields.size());
   for (const int field : task_.plan->steps()[task_.plan->partner_step()].fields) {

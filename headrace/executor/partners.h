@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-#include "headrace/executor/memory/kept_partners.h"
+#include "headrace/executor/memory/partner_cache.h"
 #include "headrace/executor/memory/record_bytes.h"
 #include "headrace/executor/record_order.h"
 #include "headrace/executor/record_run.h"
@@ -18,7 +18,7 @@ namespace headrace {
 class Partners {
  public:
   Partners(const RowTask& task, const RecordOrder& order, const RecordBytes& bytes,
-           ReadAhead& reads, KeptPartners& kept, const std::atomic<bool>& stop)
+           ReadAhead& reads, PartnerCache& kept, const std::atomic<bool>& stop)
       : task_(task), order_(order), bytes_(bytes), reads_(reads), kept_(kept), stop_(stop) {}
 
   // On an error, each of these stores the record at fault in `blamed`.
@@ -30,14 +30,14 @@ class Partners {
 
  private:
   Result<int> prepare(Record& record, Renderer& renderer, int64_t epoch, bool keeps) const;
-  bool take_kept(const KeptPartner* kept, Record& record) const;
+  bool take_kept(const CachedPartner* kept, Record& record) const;
   void keep(int64_t epoch, const Record& record, size_t reserved) const;
 
   const RowTask& task_;
   const RecordOrder& order_;
   const RecordBytes& bytes_;
   ReadAhead& reads_;
-  KeptPartners& kept_;
+  PartnerCache& kept_;
   const std::atomic<bool>& stop_;
 };
 

@@ -12,8 +12,8 @@
 
 #include "headrace/executor/bad_records.h"
 #include "headrace/executor/batch/batch_builder.h"
-#include "headrace/executor/memory/kept_partners.h"
 #include "headrace/executor/memory/memory_gate.h"
+#include "headrace/executor/memory/partner_cache.h"
 #include "headrace/executor/reading/read_ahead.h"
 #include "headrace/image/render.h"
 
@@ -56,8 +56,8 @@ struct RowsReport {
 struct PartnerRead {
   RecordData data;
   ReadLoan lent;
-  // Used instead if the partner was cached. shared: see KeptPartners
-  std::shared_ptr<const KeptPartner> kept = {};
+  // Used instead if the partner was cached. shared: see PartnerCache
+  std::shared_ptr<const CachedPartner> kept = {};
 };
 
 // One row's record, from reading to writing.
@@ -107,7 +107,7 @@ struct RunActivity {
 
 // The state of a run when a worker returns it: it can continue immediately, all its rows are
 // settled, it waits for Python, or it lacks memory.
-enum class Stands : uint8_t { kMore, kDone, kAtPython, kLacksMemory };
+enum class RunOutcome : uint8_t { kMore, kDone, kAtPython, kLacksMemory };
 
 // Belongs to one thread at a time.
 struct RecordRun {

@@ -89,7 +89,7 @@ void RecordWorker::prepare(Renderer& renderer) const {
   renderer.allow_pictures(std::max(limits_.record, bytes_.largest_image()));
 }
 
-Stands RecordWorker::advance(RecordRun& run, Renderer& renderer) const {
+RunOutcome RecordWorker::advance(RecordRun& run, Renderer& renderer) const {
   const Reported reported(run.report, renderer);
   if (!run.begun && run.rows.first == 0) announce(run.rows);
   return has_python_steps_ ? sweep(run, renderer) : next_group(run, renderer);
@@ -105,7 +105,7 @@ void RecordWorker::announce(const Rows& rows) const {
 // --- Groups --------------------------------------------------------------------------------------
 
 // A group is finished before the next begins, so a few InFlight objects suffice for the run.
-Stands RecordWorker::next_group(RecordRun& run, Renderer& renderer) const {
+RunOutcome RecordWorker::next_group(RecordRun& run, Renderer& renderer) const {
   run.begun = true;
   if (!means_.stop) {
     const int taken = begin_group(run, renderer);
@@ -123,7 +123,7 @@ Stands RecordWorker::next_group(RecordRun& run, Renderer& renderer) const {
       std::swap(run.flight[0], run.flight[taken]);
     }
     run.taken += taken;
-    if (run.taken < run.rows.count) return Stands::kMore;
+    if (run.taken < run.rows.count) return RunOutcome::kMore;
   }
   for (InFlight& flight : run.flight) {  // left over after a stop; the object is reused
     if (!flight.begun()) continue;
@@ -132,7 +132,7 @@ Stands RecordWorker::next_group(RecordRun& run, Renderer& renderer) const {
   }
   run.report.settled += run.rows.count - run.taken;  // after a stop: the batch is dropped
   run.taken = 0;
-  return Stands::kDone;
+  return RunOutcome::kDone;
 }
 
 // Begins records of a group. Only the first one may wait for memory, since it holds none. Returns
@@ -148,7 +148,7 @@ int RecordWorker::begin_group(RecordRun& run, Renderer& renderer) const {
     try {
       if (!flight.begun()) {
         flight.row = run.rows.first + run.taken + count;
-        begin(run, flight, renderer, bytes_.asks_early() ? count == 0 : bytes == 0);
+        begin(run, flight, renderer, bytes_.reserves_early() ? count == 0 : bytes == 0);
       }
       if (flight.begun() && !reserve(run, flight, count == 0)) break;
     } catch (const std::exception&) {
@@ -164,7 +164,7 @@ int RecordWorker::begin_group(RecordRun& run, Renderer& renderer) const {
 // Advances the records until they can be written.
 void RecordWorker::advance_group(RecordRun& run, std::span<InFlight> group,
                                  Renderer& renderer) const {
-  const bool together = bytes_.asks_early() && group.size() > 1;
+  const bool together = bytes_.reserves_early() && group.size() > 1;
   std::vector<Recipe*> asked_for;
   do {
     asked_for.clear();
@@ -204,7 +204,7 @@ void RecordWorker::mix(RecordRun& run, MixGroup group, Renderer& renderer) const
 // Here workers never wait for memory, since it might be held by records that only a worker can
 // finish (Note [Why the memory limit cannot deadlock]); the run is suspended instead.
 
-Stands RecordWorker::sweep(RecordRun& run, Renderer& renderer) const {
+RunOutcome RecordWorker::sweep(RecordRun& run, Renderer& renderer) const {
   if (!run.begun) {
     if (std::ssize(run.flight) < run.rows.count) run.flight.resize(size_t(run.rows.count));
     for (int i = 0; i < run.rows.count; ++i) {
@@ -225,12 +225,13 @@ Stands RecordWorker::sweep(RecordRun& run, Renderer& renderer) const {
     run.lacks_memory |= !flight.settled() && !flight.at_python();
     // The sweep continues after this row, since a record that has just reached Python has not
     // returned.
-    if (run.report.list_bytes > 0) return Stands::kMore;
+    if (run.report.list_bytes > 0) return RunOutcome::kMore;
   }
   run.taken = 0;
   run.lacks_memory = false;
-  if (std::ranges::any_of(all, &InFlight::at_python)) return Stands::kAtPython;
-  return std::ranges::all_of(all, &InFlight::settled) ? Stands::kDone : Stands::kLacksMemory;
+  if (std::ranges::any_of(all, &InFlight::at_python)) return RunOutcome::kAtPython;
+  return std::ranges::all_of(all, &InFlight::settled) ? RunOutcome::kDone
+                                                      : RunOutcome::kLacksMemory;
 }
 
 // Advances to the next Python step or the end, or until there is no memory. A record that fails is
@@ -366,7 +367,7 @@ void RecordWorker::read(const Rows& rows, InFlight& flight, bool may_wait) const
 // not request more, especially while it waits at a Python step. False if the memory is not free
 // now. If only writing needs memory, it is reserved then.
 bool RecordWorker::reserve(RecordRun& run, InFlight& flight, bool may_wait) const {
-  if (!bytes_.asks_early()) {
+  if (!bytes_.reserves_early()) {
     flight.state = State::kGoing;
     return true;
   }
@@ -421,7 +422,7 @@ void RecordWorker::write(RecordRun& run, std::span<InFlight> flights, Renderer& 
   size_t bytes = 0;
   for (InFlight& flight : flights) {
     if (!flight.at_end()) continue;
-    if (!bytes_.asks_early()) {  // otherwise it has reserved what it needs
+    if (!bytes_.reserves_early()) {  // otherwise it has reserved what it needs
       const size_t encoded = encoded_bytes(flight.data);
       const size_t whole = working_bytes(flight.record) + encoded;
       if (means_.gate.refuses(whole)) {
@@ -517,11 +518,11 @@ void RecordWorker::give_back(InFlight& flight) const {
   size_t largest = 0;
   flight.data.each_buffer([&](Buffer& buffer) { largest = std::max(largest, buffer.capacity()); });
   for (FieldValue& value : flight.record.fields) {
-    if (bytes_.asks_early()) value.picture = Recipe();
+    if (bytes_.reserves_early()) value.picture = Recipe();
     value.frame.reset();
     value.video = {};
     value.sound = {};
-    if (bytes_.asks_early() || (value.owned && value.owned->capacity() > kKeptBuffer)) {
+    if (bytes_.reserves_early() || (value.owned && value.owned->capacity() > kKeptBuffer)) {
       value.owned.reset();
     }
   }

@@ -40,7 +40,7 @@ class PythonCalls {
 struct RecordMeans {
   MemoryGate& gate;
   ReadAhead& reads;
-  KeptPartners& kept;
+  PartnerCache& kept;
   PythonCalls& python;
   std::atomic<uint64_t>& freed;   // counts records that gave memory back
   const std::atomic<bool>& stop;  // once set, rows that have not begun need not begin
@@ -62,7 +62,7 @@ class RecordWorker {
   void prepare(Renderer& renderer) const;
   // Advances one group of the run's rows; with Python steps, all rows as far as possible, returning
   // early when memory of a list has to be reported. The results are in the run's report.
-  Stands advance(RecordRun& run, Renderer& renderer) const;
+  RunOutcome advance(RecordRun& run, Renderer& renderer) const;
   // Runs the batch steps on complete groups of rows, which any workers may have written.
   void mix(RecordRun& run, MixGroup group, Renderer& renderer) const;
   // Makes the rows one by one on this thread, including calls to Python steps. Stops at the first
@@ -74,12 +74,12 @@ class RecordWorker {
   void announce(const Rows& rows) const;
 
   // Groups.
-  Stands next_group(RecordRun& run, Renderer& renderer) const;
+  RunOutcome next_group(RecordRun& run, Renderer& renderer) const;
   int begin_group(RecordRun& run, Renderer& renderer) const;
   void advance_group(RecordRun& run, std::span<InFlight> group, Renderer& renderer) const;
 
   // Runs with Python steps.
-  Stands sweep(RecordRun& run, Renderer& renderer) const;
+  RunOutcome sweep(RecordRun& run, Renderer& renderer) const;
   void go_on(RecordRun& run, InFlight& flight, Renderer& renderer) const;
   void return_from_python(RecordRun& run, InFlight& flight) const;
 

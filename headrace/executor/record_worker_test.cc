@@ -52,16 +52,16 @@ class Workplace {
     return run;
   }
   // Until the run is done, or lacks memory. What it reports is added up.
-  Stands drive(RecordRun& run, RowsReport& sum) {
+  RunOutcome drive(RecordRun& run, RowsReport& sum) {
     for (;;) {
-      const Stands stands = worker_.advance(run, renderer_);
+      const RunOutcome stands = worker_.advance(run, renderer_);
       sum.settled += std::exchange(run.report.settled, 0);
       sum.warnings += std::exchange(run.report.warnings, 0);
       sum.list_bytes += std::exchange(run.report.list_bytes, 0);
       sum.failures.splice(sum.failures.end(), run.report.failures);
       ++turns_[stands];
-      if (stands == Stands::kAtPython) call_python(run);
-      if (stands == Stands::kDone || stands == Stands::kLacksMemory) return stands;
+      if (stands == RunOutcome::kAtPython) call_python(run);
+      if (stands == RunOutcome::kDone || stands == RunOutcome::kLacksMemory) return stands;
     }
   }
   RowsReport fill(headrace::Rows rows, BatchBuilder& to) {
@@ -81,7 +81,7 @@ class Workplace {
   std::atomic<bool>& stop_ = lent_.stop;
   const RecordWorker& worker_ = lent_.worker;
   Renderer renderer_;
-  std::map<Stands, int> turns_;
+  std::map<RunOutcome, int> turns_;
 
  private:
   void call_python(RecordRun& run) {
@@ -136,7 +136,7 @@ TEST(RecordWorkerTest, RunsOfAStreamGiveTheRowsThatAreMadeAlone) {
         place.fill(place.rows_of_batch(batch, false), alone);
         const std::unique_ptr<RecordRun> run = place.run(batch, streamed);
         RowsReport report;
-        EXPECT_EQ(place.drive(*run, report), Stands::kDone);
+        EXPECT_EQ(place.drive(*run, report), RunOutcome::kDone);
         EXPECT_EQ(report.settled, streamed.rows());
         EXPECT_EQ(run->activity.kind.load(), RunActivity::Kind::kMakes);
         EXPECT_EQ(rows_of(streamed.finish()), rows_of(alone.finish())) << name << " " << batch;
@@ -166,7 +166,7 @@ TEST(RecordWorkerTest, ABadRecordFollowsThePolicyOnEveryPath) {
       BatchBuilder streamed = place.builder(0), alone = place.builder(0);
       const std::unique_ptr<RecordRun> run = place.run(0, streamed);
       RowsReport by_run;
-      EXPECT_EQ(place.drive(*run, by_run), Stands::kDone);
+      EXPECT_EQ(place.drive(*run, by_run), RunOutcome::kDone);
       EXPECT_EQ(by_run.settled, kBatch);
       ASSERT_FALSE(by_run.failures.empty());
       for (const RowFailure& failure : by_run.failures) {
@@ -200,7 +200,7 @@ TEST(RecordWorkerTest, SubstitutionEndsAfterAHundredOrAStorageFailure) {
       BatchBuilder builder = place.builder(0);
       const std::unique_ptr<RecordRun> run = place.run(0, builder);
       RowsReport report;
-      EXPECT_EQ(place.drive(*run, report), Stands::kDone);
+      EXPECT_EQ(place.drive(*run, report), RunOutcome::kDone);
       EXPECT_EQ(std::ssize(report.failures), kBatch);
       for (const auto& [row, what] : reported(report)) {
         EXPECT_EQ(what, outage ? "fatal: " : "fatal: and 100 substitutes were bad as well");
@@ -237,7 +237,7 @@ TEST(RecordWorkerTest, AStopAtAnyReadReturnsEverythingLent) {
       BatchBuilder builder = place.builder(0);
       const std::unique_ptr<RecordRun> run = place.run(0, builder);
       RowsReport report;
-      EXPECT_EQ(place.drive(*run, report), Stands::kDone) << name;
+      EXPECT_EQ(place.drive(*run, report), RunOutcome::kDone) << name;
       EXPECT_EQ(report.settled, kBatch) << name << " at " << at;
       place.expect_nothing_lent();
     }
@@ -258,12 +258,12 @@ TEST(RecordWorkerTest, WithPythonStepsARunWithoutMemoryIsResumedLater) {
   {
     const std::optional<GateHold> others = place.gate_.try_acquire(8 * kMiB - 1);
     ASSERT_TRUE(others);
-    EXPECT_EQ(place.drive(*run, report), Stands::kLacksMemory);
+    EXPECT_EQ(place.drive(*run, report), RunOutcome::kLacksMemory);
     EXPECT_EQ(report.settled, 0);
   }
-  EXPECT_EQ(place.drive(*run, report), Stands::kDone);
+  EXPECT_EQ(place.drive(*run, report), RunOutcome::kDone);
   EXPECT_EQ(report.settled, kBatch);
-  EXPECT_EQ(place.turns_[Stands::kAtPython], 1);
+  EXPECT_EQ(place.turns_[RunOutcome::kAtPython], 1);
   place.expect_nothing_lent();
 }
 
@@ -322,10 +322,10 @@ TEST(RecordWorkerTest, ASweepThatReportsAListContinuesAfterThatRow) {
   BatchBuilder builder = place.builder(0);
   const std::unique_ptr<RecordRun> run = place.run(0, builder);
   RowsReport report;
-  EXPECT_EQ(place.drive(*run, report), Stands::kDone);
+  EXPECT_EQ(place.drive(*run, report), RunOutcome::kDone);
   EXPECT_EQ(report.settled, kBatch);
-  EXPECT_EQ(place.turns_[Stands::kAtPython], 2);
-  EXPECT_EQ(place.turns_[Stands::kMore], kBatch);
+  EXPECT_EQ(place.turns_[RunOutcome::kAtPython], 2);
+  EXPECT_EQ(place.turns_[RunOutcome::kMore], kBatch);
   const Batch batch = builder.finish();
   size_t bytes = 0;
   for (const TensorView& item : batch.fields[0].items) bytes += item.dense_bytes();

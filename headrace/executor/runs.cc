@@ -71,10 +71,10 @@ void Runs::note(const RowsReport& report) {
   record_seconds_ += (report.seconds / report.settled - record_seconds_) / 4;
 }
 
-std::vector<Doing> Runs::doing() const {
-  std::vector<Doing> all;
+std::vector<RunStatus> Runs::doing() const {
+  std::vector<RunStatus> all;
   for (const RecordRun* run : active_) {
-    Doing doing = doing_of(*run);
+    RunStatus doing = run_status(*run);
     if (doing.kind != RunActivity::Kind::kWaits && !doing.records.empty()) {
       all.push_back(std::move(doing));
     }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "headrace/executor/record_run.h"
-#include "headrace/executor/waits_for.h"
+#include "headrace/executor/wait_report.h"
 
 namespace headrace {
 
@@ -35,7 +35,7 @@ class Runs {
 
   bool empty() const { return active_.empty(); }
   // What workers are doing now, to explain to a waiting consumer.
-  std::vector<Doing> doing() const;
+  std::vector<RunStatus> doing() const;
 
  private:
   int length_of(int rows) const;

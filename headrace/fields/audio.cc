@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "headrace/base/registry.h"
+#include "headrace/fields/byte_ranges_of.h"
 #include "headrace/fields/media.h"
 #include "headrace/fields/numbers.h"
-#include "headrace/fields/stored_ranges.h"
 
 namespace headrace {
 namespace {
@@ -37,12 +37,12 @@ bool take_audio(Field& field) {
   return true;
 }
 
-Result<void> begin_audio(const Beginning& from, FieldValue& value) {
+Result<void> begin_audio(const BeginContext& from, FieldValue& value) {
   value.sound = {};
   value.sound.decoding = from.options.video;
   value.sample_rate = from.state.sample_rate;
   if (!from.field.encoded) return begin_numbers(from, value);
-  Result<Sound> sound = open_sound(stored_ranges(from.data), from.renderer.sounds());
+  Result<Sound> sound = open_sound(byte_ranges_of(from.data), from.renderer.sounds());
   if (!sound) return std::move(sound.error());
   value.sound = *sound;
   value.sound.decoding = from.options.video;

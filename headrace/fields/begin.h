@@ -34,7 +34,7 @@ struct PictureOptions {
   VideoDecoderOptions video = {};
 };
 
-struct Beginning {
+struct BeginContext {
   static constexpr size_t kOpen = static_cast<size_t>(-1);
   const Field& field;       // in the source's schema
   const FieldState& state;  // in the plan, before the first operator

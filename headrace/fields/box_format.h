@@ -27,7 +27,7 @@ void corners_from_center(Number* box) {
   }
 }
 
-// REQUIRES: neither format is kUnsaid, normalized or rotated (rotated_box.h).
+// REQUIRES: neither format is kUnspecified, normalized or rotated (rotated_box.h).
 template <class Number>
 void convert_box(Number* box, BoxFormat from, BoxFormat to) {
   if (from == to) return;

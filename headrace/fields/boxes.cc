@@ -166,7 +166,7 @@ class BoxMover {
   const std::span<float> shares_;
 };
 
-Result<void> begin_boxes(const Beginning& from, FieldValue& value) {
+Result<void> begin_boxes(const BeginContext& from, FieldValue& value) {
   Result<void> begun = begin_numbers(from, value);
   value.box_format = from.state.box_format;
   value.clamping = from.state.clamping;
@@ -191,7 +191,7 @@ std::string boxes_want(const FieldState& field) {
     return "only boxes in pixels can follow it: put ConvertBoundingBoxFormat(\"" +
            std::string(name_of(of_pixels(format))) + "\") before it";
   }
-  if (format != BoxFormat::kUnsaid) return {};
+  if (format != BoxFormat::kUnspecified) return {};
   return "only boxes with a declared format can follow it: open the source with kinds={\"" +
          field.name + "\": \"boxes:xyxy\"}, or xywh, cxcywh";
 }
@@ -209,7 +209,7 @@ void with_mover(FieldValue& value, Clamping clamping, const Use& use) {
   });
 }
 
-Result<void> boxes_follow(const Following& way, FieldValue& value) {
+Result<void> boxes_follow(const FollowContext& way, FieldValue& value) {
   with_mover(value, value.clamping, [&](auto mover) {
     Size canvas = way.canvas;
     for (const Geometry::Move& move : way.geometry.moves()) {

@@ -29,7 +29,7 @@ std::string_view name_of(BoxFormat format) { return kBoxFormats[static_cast<size
 
 BoxFormat box_format_from_name(std::string_view name) {
   const auto* const found = std::ranges::find(kBoxFormats, name);
-  return found == kBoxFormats.end() ? BoxFormat::kUnsaid
+  return found == kBoxFormats.end() ? BoxFormat::kUnspecified
                                     : static_cast<BoxFormat>(found - kBoxFormats.begin());
 }
 

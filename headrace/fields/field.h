@@ -35,10 +35,10 @@ enum class FieldKind : uint8_t {
 
 // The format of boxes, with torchvision's names. Packs store the numbers of the enumerators.
 enum class BoxFormat : uint8_t {
-  kUnsaid,  // unspecified: such boxes cannot be transformed together with the image
-  kXYXY,    // left, top, right, bottom, in pixels
-  kXYWH,    // left, top, width, height, in pixels
-  kCXCYWH,  // center, width, height, in pixels
+  kUnspecified,  // unspecified: such boxes cannot be transformed together with the image
+  kXYXY,         // left, top, right, bottom, in pixels
+  kXYWH,         // left, top, width, height, in pixels
+  kCXCYWH,       // center, width, height, in pixels
   // The same as fractions of the image's width and height, 0 to 1, as in files and loss functions.
   // Operators do not transform such boxes; ConvertBoundingBoxFormat converts to pixels and back.
   kXYXYNormalized,
@@ -57,8 +57,8 @@ inline bool is_normalized(BoxFormat format) {
 inline bool is_rotated(BoxFormat format) { return format >= BoxFormat::kXYWHR; }
 // How many numbers a box has: 4, 5 or 8.
 int numbers_of(BoxFormat format);
-std::string_view name_of(BoxFormat format);             // "xyxy"; "" for kUnsaid
-BoxFormat box_format_from_name(std::string_view name);  // kUnsaid if unknown
+std::string_view name_of(BoxFormat format);             // "xyxy"; "" for kUnspecified
+BoxFormat box_format_from_name(std::string_view name);  // kUnspecified if unknown
 
 // How cropping operators treat boxes that extend beyond the image's edge, with torchvision's names.
 // For boxes that are not rotated, soft and hard are the same; for rotated ones, soft gives the
@@ -75,8 +75,8 @@ struct Field {
   Shape shape = {};      // of one record's value, without the batch; -1 where records differ;
                          // empty for a scalar, text and bytes
   bool encoded = false;  // stored as a file (image, audio, video), decoded on demand
-  BoxFormat box_format = BoxFormat::kUnsaid;  // of boxes
-  Clamping clamping = Clamping::kSoft;        // of boxes
+  BoxFormat box_format = BoxFormat::kUnspecified;  // of boxes
+  Clamping clamping = Clamping::kSoft;             // of boxes
   // Fields whose rows describe the same objects (boxes, their labels, areas, masks) have the same
   // number, and the same number of rows in every record. 0: not in a row group.
   uint8_t row_group = 0;
@@ -95,7 +95,7 @@ struct FieldState {
   DType dtype = DType::kUInt8;
   Shape shape;
   std::string left_open_by;  // what made the shape vary: the source or an operator
-  BoxFormat box_format = BoxFormat::kUnsaid;
+  BoxFormat box_format = BoxFormat::kUnspecified;
   Clamping clamping = Clamping::kSoft;  // of boxes (SetClampingMode)
   // For boxes: whether a later operator needs the fraction of each box that crops have left.
   bool keeps_shares = false;

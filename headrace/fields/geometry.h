@@ -71,7 +71,7 @@ Size canvas_after(const Geometry::Move& move, Size canvas);
 class Renderer;
 
 // The arguments of KindRecord::follow, which applies a geometry to a value.
-struct Following {
+struct FollowContext {
   const Geometry& geometry;
   Size canvas;  // of the record's images, before the moves
   Renderer& renderer;

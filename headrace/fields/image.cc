@@ -19,7 +19,8 @@ const KindRecord kImage{
     .media = "image",
     .take = [](Field& field) { return take_picture(field, FieldKind::kImage); },
     .begin = begin_picture,
-    .follow = [](const Following& way, FieldValue& value) { return follow_picture(way, value); }};
+    .follow = [](const FollowContext& way,
+                 FieldValue& value) { return follow_picture(way, value); }};
 const Register<KindRecord> registered_image(kImage);
 
 // The number of first bytes that codecs inspect.

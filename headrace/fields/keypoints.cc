@@ -49,7 +49,7 @@ std::string keypoints_want(const FieldState& field) {
                                  : "only float32, float64, int32 or int64 keypoints can follow it";
 }
 
-Result<void> keypoints_follow(const Following& way, FieldValue& value) {
+Result<void> keypoints_follow(const FollowContext& way, FieldValue& value) {
   const auto numbers = static_cast<size_t>(value.shape.back());  // numbers of a point
   change_coordinates(value, [&](auto points) {
     Size canvas = way.canvas;

@@ -15,9 +15,9 @@
 
 namespace headrace {
 
-struct Beginning;   // begin.h
-struct FieldValue;  // record.h
-struct Following;   // geometry.h
+struct BeginContext;   // begin.h
+struct FieldValue;     // record.h
+struct FollowContext;  // geometry.h
 
 // The form of a value while its record is processed, which determines how it is written to a slot:
 // images and masks are rendered into it; numbers are copied, to a fixed position if all records
@@ -47,11 +47,11 @@ struct KindRecord {
   bool by_range = false;
   // Converts a record's value from its stored form to the form used in the pipeline. Errors are
   // errors of the record.
-  Result<void> (*begin)(const Beginning& from, FieldValue& value);
+  Result<void> (*begin)(const BeginContext& from, FieldValue& value);
 
   // Applies a geometry to a value. Errors are errors of the record. Null: the kind does not support
   // it.
-  Result<void> (*follow)(const Following& way, FieldValue& value) = nullptr;
+  Result<void> (*follow)(const FollowContext& way, FieldValue& value) = nullptr;
   // At plan time: what the user must declare or change so that this field can follow a geometry; ""
   // if it can already. Null: every field of the kind can.
   std::string (*wants)(const FieldState& field) = nullptr;

@@ -18,7 +18,7 @@ const KindRecord kMask{
     .media = "image",
     .take = [](Field& field) { return take_picture(field, FieldKind::kMask); },
     .begin = begin_picture,
-    .follow = [](const Following& way,
+    .follow = [](const FollowContext& way,
                  FieldValue& value) { return follow_picture(way, value, Filter::kNearest); }};
 const Register<KindRecord> registered_mask_kind(kMask);
 

@@ -252,7 +252,7 @@ class MovingPlanes {
   int64_t count_;
 };
 
-Result<void> masks_follow(const Following& way, FieldValue& value) {
+Result<void> masks_follow(const FollowContext& way, FieldValue& value) {
   const int64_t height = value.shape[value.shape.size() - 2], width = value.shape.back();
   if (height != way.canvas.height || width != way.canvas.width) {
     return Error{.code = &kOtherSize,

@@ -12,7 +12,7 @@ using recipe_test::Grid;
 
 const double kBlack[] = {0};
 
-std::vector<Geometry> the_geometries() {
+std::vector<Geometry> test_geometries() {
   return {Geometry().crop({5, 7, 31, 23}),
           Geometry().pad({3, 2, 1, 4}, kBlack),
           Geometry().resize({30, 37}, Filter::kBilinear),
@@ -27,7 +27,7 @@ std::vector<Geometry> the_geometries() {
 // The same by the recipe of a mask, which Pillow's pixels prove.
 TEST(Planes, AreMasks) {
   const Grid planes = recipe_test::random_grid(3, 41, 53, 7);
-  for (const Geometry& geometry : the_geometries()) {
+  for (const Geometry& geometry : test_geometries()) {
     FieldValue value = value_of<uint8_t>(FieldKind::kMasks,
                                          {planes.values.begin(), planes.values.end()}, {3, 41, 53});
     ASSERT_TRUE(follow(value, geometry, {41, 53}));

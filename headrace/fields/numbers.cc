@@ -40,13 +40,13 @@ Error wrong_value(const FieldState& state, const FieldData& data) {
                   ", the schema says " + text_of(state)};
 }
 
-Result<void> begin_numbers(const Beginning& from, FieldValue& value) {
+Result<void> begin_numbers(const BeginContext& from, FieldValue& value) {
   const FieldState& state = from.state;
   const FieldData& data = from.data;
   borrow(data, value);
   value.dtype = state.dtype;
   if (value.shape.empty()) value.shape.assign(state.shape.begin(), state.shape.end());
-  if (from.bytes == Beginning::kOpen) {
+  if (from.bytes == BeginContext::kOpen) {
     const bool fits = allows(state.shape, data.shape) &&
                       data.bytes.size() == size_t(element_count(data.shape)) * size_of(state.dtype);
     return fits ? Result<void>() : wrong_value(state, data);
@@ -55,7 +55,7 @@ Result<void> begin_numbers(const Beginning& from, FieldValue& value) {
   return scalar || data.bytes.size() == from.bytes ? Result<void>() : wrong_value(state, data);
 }
 
-Result<void> begin_string(const Beginning& from, FieldValue& value) {
+Result<void> begin_string(const BeginContext& from, FieldValue& value) {
   borrow(from.data, value);
   return {};
 }

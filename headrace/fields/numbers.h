@@ -20,7 +20,7 @@ bool allows(const Shape& schema, const Shape& shape);
 Error wrong_value(const FieldState& state, const FieldData& data);
 
 // KindRecord::begin for dense numbers, and for strings.
-Result<void> begin_numbers(const Beginning& from, FieldValue& value);
-Result<void> begin_string(const Beginning& from, FieldValue& value);
+Result<void> begin_numbers(const BeginContext& from, FieldValue& value);
+Result<void> begin_string(const BeginContext& from, FieldValue& value);
 
 }  // namespace headrace

@@ -43,7 +43,7 @@ const ErrorCode kAnnotatedSize{
 // Whether the stored picture lies on its side, so that turning it upright swaps its sides.
 bool is_on_its_side(int orientation) { return orientation >= 5; }
 
-Result<void> check_annotated_size(const Beginning& from, const ImageHeader& header) {
+Result<void> check_annotated_size(const BeginContext& from, const ImageHeader& header) {
   const int width = from.data.annotated_width, height = from.data.annotated_height;
   if (width <= 0 || height <= 0) return {};
   const bool turns = from.options.exif_orientation.value_or(false);
@@ -69,7 +69,7 @@ std::string text_of_form(const PictureForm& form) {
   return text_of(form.sample, {form.channels, -1, -1});
 }
 
-Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
+Result<void> begin_encoded(const BeginContext& from, Recipe& recipe) {
   Result<EncodedPicture> opened =
       from.renderer.open(from.data.bytes, from.options.limits, from.options.page);
   if (!opened) return std::move(opened.error());
@@ -95,7 +95,7 @@ Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
   recipe = Recipe(*opened);
   const int orientation = opened->header.exif_orientation;
   if (from.options.exif_orientation.value_or(false)) {
-    stand_upright(recipe, orientation);
+    apply_exif_orientation(recipe, orientation);
   } else if (!from.options.exif_orientation && orientation != 1) {
     from.renderer.count_ignored_orientation();
   }
@@ -148,8 +148,8 @@ bool edited(Recipe& picture, const Geometry::Move& move, std::optional<Filter> f
 }
 
 // A recipe cannot hold such borders. Only the part that a crop keeps is made.
-Result<void> pad_with_itself(Renderer& renderer, const Geometry::Pad& pad,
-                             const Geometry::Crop* crop, Recipe& picture) {
+Result<void> pad_from_image(Renderer& renderer, const Geometry::Pad& pad,
+                            const Geometry::Crop* crop, Recipe& picture) {
   const Borders& add = pad.borders;
   const Size size = picture.size();
   Window part{0, 0, size.width + add.left + add.right, size.height + add.top + add.bottom};
@@ -181,7 +181,7 @@ bool outgrows(const WarpedPicture& picture, const Renderer& renderer) {
 }
 
 // If a device decodes the image, it also does the warp, provided that it has a kernel for it.
-bool left_as_warp(const Warp& warp, bool is_mask, Recipe& picture) {
+bool defer_as_warp(const Warp& warp, bool is_mask, Recipe& picture) {
   if (is_mask || !picture.left_to_device() || warp.to != picture.size() ||
       !runs_on_device(warp, is_mask, picture.channels())) {
     return false;
@@ -191,13 +191,13 @@ bool left_as_warp(const Warp& warp, bool is_mask, Recipe& picture) {
 }
 
 // A shift is an edit of the decoded picture. After colors or a pass, it is an ordinary warp.
-bool left_as_shift(const Warp& warp, const Geometry& shift, Recipe& picture) {
+bool defer_as_shift(const Warp& warp, const Geometry& shift, Recipe& picture) {
   if (!picture.left_to_device()) return false;
   Recipe shifted = picture;
   const auto fits = [&](const Geometry::Move& move) { return edited(shifted, move, {}); };
   NotCoded why{};
   if (!std::ranges::all_of(shift.moves(), fits) || !coded_program_of(shifted, why)) {
-    return left_as_warp(warp, /*is_mask=*/false, picture);
+    return defer_as_warp(warp, /*is_mask=*/false, picture);
   }
   picture = std::move(shifted);
   return true;
@@ -220,7 +220,7 @@ Result<void> warp_pixels(Renderer& renderer, const Warp& warp, bool is_mask, Rec
 
 }  // namespace
 
-void stand_upright(Recipe& picture, int orientation) {
+void apply_exif_orientation(Recipe& picture, int orientation) {
   const bool across = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
   const bool down = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
   [[maybe_unused]] const bool held = (orientation < 5 || picture.transpose()) &&
@@ -294,7 +294,7 @@ bool can_be_picture(DType dtype, const Shape& shape) {
   return shape[0] >= 1 && shape[0] <= kMostChannels && !channels_last;
 }
 
-Result<void> begin_picture(const Beginning& from, FieldValue& value) {
+Result<void> begin_picture(const BeginContext& from, FieldValue& value) {
   if (from.field.encoded) return begin_encoded(from, value.picture);
   const FieldData& data = from.data;
   const Shape& shape = data.shape.empty() ? from.state.shape : data.shape;
@@ -315,7 +315,8 @@ Result<void> begin_picture(const Beginning& from, FieldValue& value) {
   return {};
 }
 
-Result<void> follow_picture(const Following& way, FieldValue& value, std::optional<Filter> filter) {
+Result<void> follow_picture(const FollowContext& way, FieldValue& value,
+                            std::optional<Filter> filter) {
   const std::span<const Geometry::Move> moves = way.geometry.moves();
   for (size_t i = 0; i < moves.size(); ++i) {
     const auto* const pad = std::get_if<Geometry::Pad>(&moves[i]);
@@ -324,17 +325,17 @@ Result<void> follow_picture(const Following& way, FieldValue& value, std::option
     if (pad && pad->padding != Padding::kConstant) {
       const auto* const crop =
           i + 1 < moves.size() ? std::get_if<Geometry::Crop>(&moves[i + 1]) : nullptr;
-      done = pad_with_itself(way.renderer, *pad, crop, value.picture);
+      done = pad_from_image(way.renderer, *pad, crop, value.picture);
       if (crop) ++i;
     } else if (warp && warp->shift) {
       const bool is_mask = filter.has_value();
       const Geometry shift =
           shifted(*warp, is_mask ? std::span(&warp->style.mask_fill, 1) : warp->style.fill);
-      if (is_mask || !left_as_shift(*warp, shift, value.picture)) {
+      if (is_mask || !defer_as_shift(*warp, shift, value.picture)) {
         done = follow_picture({shift, way.canvas, way.renderer}, value, filter);
       }
     } else if (warp && !warp->quarter_turns) {
-      if (left_as_warp(*warp, filter.has_value(), value.picture)) continue;
+      if (defer_as_warp(*warp, filter.has_value(), value.picture)) continue;
       done = warp_pixels(way.renderer, *warp, filter.has_value(), value.picture);
     } else if (!edited(value.picture, moves[i], filter)) {
       // A resize applies to the border as well, which could be many pixels.

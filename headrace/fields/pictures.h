@@ -15,7 +15,7 @@ bool take_picture(Field& field, FieldKind kind);
 
 // KindRecord::begin for images and masks: opens the encoded image, or uses the pixels. HR0121 if it
 // does not have the channels of `state`.
-Result<void> begin_picture(const Beginning& from, FieldValue& value);
+Result<void> begin_picture(const BeginContext& from, FieldValue& value);
 
 // The format to which an encoded image is decoded.
 struct PictureForm {
@@ -38,11 +38,11 @@ bool is_picture_dtype(DType dtype);
 
 // Applies an Exif orientation (EXIF 2.3, tag 274), so that the image is upright. REQUIRES: the
 // recipe has no edits yet, so that it accepts all flips and transposes.
-void stand_upright(Recipe& picture, int orientation);
+void apply_exif_orientation(Recipe& picture, int orientation);
 
 // Applies the moves to the recipe; renders the image where a recipe cannot express a move.
 // `filter`: for all resizes, instead of the geometry's filter.
-Result<void> follow_picture(const Following& way, FieldValue& value,
+Result<void> follow_picture(const FollowContext& way, FieldValue& value,
                             std::optional<Filter> filter = {});
 
 }  // namespace headrace

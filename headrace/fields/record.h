@@ -32,7 +32,7 @@ struct FieldValue {
   FieldKind kind = FieldKind::kTensor;
   // The dtype of numbers in `bytes`.
   DType dtype = DType::kUInt8;
-  BoxFormat box_format = BoxFormat::kUnsaid;
+  BoxFormat box_format = BoxFormat::kUnspecified;
   Clamping clamping = Clamping::kSoft;  // of boxes
   std::vector<float> shares;  // of boxes: the fraction of each one that crops have left; or empty
   Recipe picture;             // kImage, kMask

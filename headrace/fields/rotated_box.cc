@@ -10,14 +10,14 @@ namespace {
 template <class Real>
 std::array<Real, 2> to_center(const Real* box) {
   const Real w = std::abs(box[2] / Real{-2}), h = std::abs(box[3] / Real{-2});
-  const auto [cos, sin] = turn_by(radians_of(box[4]));
+  const auto [cos, sin] = rotation_by(radians_of(box[4]));
   return {w * cos + h * sin, h * cos - w * sin};
 }
 
 template <class Real>
 void corners_from_xywhr(const Real* box, Real* to) {
   const Real x = box[0], y = box[1], w = box[2], h = box[3];
-  const auto [cos, sin] = turn_by(radians_of(box[4]));
+  const auto [cos, sin] = rotation_by(radians_of(box[4]));
   const BoxCorners<Real> corners{x,
                                  y,
                                  x + w * cos,
@@ -80,10 +80,10 @@ BoxCorners<Real> rectangle_of(const BoxCorners<Real>& p) {
   const Real along = std::atan2(p[1] - p[3], p[2] - p[0]);
   const Real down = std::atan2(p[1] - p[7], p[6] - p[0]);
   const Real sign = along - down > half_turn ? Real{-1} : Real{1};
-  const Turn<Real> between = turn_by(along - down);
+  const Rotation<Real> between = rotation_by(along - down);
   const Real w = width < height ? width * between.sin : width + height * between.cos * sign;
   const Real h = width > height ? height * between.sin : height + width * between.cos * sign;
-  const auto [cos, sin] = turn_by(height > width ? down + half_turn : along);
+  const auto [cos, sin] = rotation_by(height > width ? down + half_turn : along);
   const Real wc = w / 2 * cos, ws = w / 2 * sin, hc = h / 2 * cos, hs = h / 2 * sin;
   return {cx - wc - hs, cy - hc + ws, cx + wc - hs, cy - hc - ws,
           cx + wc + hs, cy + hc - ws, cx - wc + hs, cy + hc + ws};

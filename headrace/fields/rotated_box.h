@@ -19,11 +19,11 @@ template <class Real>
 using BoxCorners = std::array<Real, 8>;
 
 template <class Real>
-struct Turn {
+struct Rotation {
   Real cos, sin;
 };
 template <class Real>
-Turn<Real> turn_by(Real radians) {
+Rotation<Real> rotation_by(Real radians) {
   return {std::cos(radians), std::sin(radians)};
 }
 template <class Real>

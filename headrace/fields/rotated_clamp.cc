@@ -121,7 +121,7 @@ void move_sides(Lines<Real>& lines, const Lines<Real>& whole, Size canvas, Clamp
 }
 
 template <class Real>
-BoxCorners<Real> cut_at_the_left(const BoxCorners<Real>& box, const BoxCorners<Real>& whole,
+BoxCorners<Real> clamp_left_side(const BoxCorners<Real>& box, const BoxCorners<Real>& whole,
                                  Size canvas, Clamping clamping) {
   const auto& [x1, y1, x2, y2, x3, y3, x4, y4] = box;
   Lines<Real> lines(box);
@@ -159,7 +159,7 @@ BoxCorners<Real> clamped_rotated(const BoxCorners<Real>& box, Size canvas, Clamp
   for (int edge = 0; edge < 4; ++edge) {
     const size_t first = first_corner(out);
     whole = beginning_at(whole, first);
-    out = cut_at_the_left(beginning_at(out, first), whole, canvas, clamping);
+    out = clamp_left_side(beginning_at(out, first), whole, canvas, clamping);
     // Like torchvision, this reorders the corners and does not undo it; after four edges, the order
     // is the original one.
     out = beginning_at(out, first);

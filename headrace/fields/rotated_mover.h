@@ -92,7 +92,7 @@ class RotatedMover {
         return swap_sides(box);
       }
       if (format_ == BoxFormat::kXYWHR) {  // use the corner at the other end of the side
-        const auto [cos, sin] = turn_by(radians_of(box[4]));
+        const auto [cos, sin] = rotation_by(radians_of(box[4]));
         box[0] += box[2] * cos;
         box[1] -= box[2] * sin;
       }

@@ -10,10 +10,10 @@
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/codecs/video/video_index.h"
 #include "headrace/fields/begin.h"
+#include "headrace/fields/byte_ranges_of.h"
 #include "headrace/fields/kind.h"
 #include "headrace/fields/media.h"
 #include "headrace/fields/numbers.h"
-#include "headrace/fields/stored_ranges.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -69,10 +69,10 @@ Result<SharedTrack> shared_track_of(const FieldData& data, const ByteRanges& fil
   return track;
 }
 
-Result<void> begin_video(const Beginning& from, FieldValue& value) {
+Result<void> begin_video(const BeginContext& from, FieldValue& value) {
   value.video = {};
   value.bytes = from.data.bytes;
-  const ByteRanges file = stored_ranges(from.data);
+  const ByteRanges file = byte_ranges_of(from.data);
   const Result<SharedTrack> read = shared_track_of(from.data, file);
   if (!read) {
     Error error = read.error();

@@ -52,7 +52,7 @@ Place begin_draft(const CodedWindow& window, const DenseJpegView& jpeg, JpegDraf
   if (!is_begun && missing_rows(jpeg.jpeg, jpeg.row_index) != MissingRows::kUnknown) {
     return Place::kFormat;
   }
-  const std::span<const uint8_t> learned = learn_rows(picture, jpeg.jpeg);
+  const std::span<const uint8_t> learned = find_rows(picture, jpeg.jpeg);
   if (learned.empty()) return is_begun ? Place::kDevice : Place::kNoIndex;
   return is_begun_by(learned) ? Place::kDevice : Place::kFormat;
 }
@@ -64,14 +64,15 @@ int64_t scratch_of(const JpegDeviceDraft& draft) {
 }
 
 // Host memory for the draft and for the data that is assembled from it.
-size_t told_of(const JpegDeviceDraft& draft, size_t jobs, const ResizeTo& to,
-               const ResizeWindow& window, const std::vector<CodedStage>& stages) {
+size_t instruction_bytes_of(const JpegDeviceDraft& draft, size_t jobs, const ResizeTo& to,
+                            const ResizeWindow& window, const std::vector<CodedStage>& stages) {
   const int64_t samples = draft.blocks / kPiece + 3, pixels = draft.out_bytes() / 8 / kPiece + 1;
   return sizeof(JpegDeviceDraft) + 4 * sizeof(DeviceCode) +
          jobs * (2 * sizeof(RowJob) + sizeof(WalkGroup)) +
          size_t(samples + pixels) * sizeof(PieceJob) + 3 * sizeof(ResampleJob) +
          2 * sizeof(ResizeAxis) + size_t(made_bytes(to, window)) +
-         size_t(draft.out_bytes() + to.strides.picture) / 128 + PixelStages::told_bytes(stages);
+         size_t(draft.out_bytes() + to.strides.picture) / 128 +
+         PixelStages::instruction_bytes(stages);
 }
 
 // Adds `more` (modulo the type's size) if the sum stays within a limit. Thread-safe.
@@ -108,7 +109,7 @@ CodedRows::CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDec
     : shape_(shape),
       log_(std::move(log)),
       capacity_(size_t(rows) * slot_row_bytes(shape, coded)),
-      max_told_(size_t(rows) * told_row_bytes(coded)),
+      max_instruction_bytes_(size_t(rows) * instruction_row_bytes(coded)),
       rows_(size_t(rows)),
       promised_(size_t(rows) * in_slot(size_t(element_count(shape)))),
       stages_(shape) {}
@@ -118,7 +119,7 @@ size_t CodedRows::slot_row_bytes(const Shape& shape, size_t coded) {
 }
 
 // Pictures with many pixels have many work items.
-size_t CodedRows::told_row_bytes(size_t coded) {
+size_t CodedRows::instruction_row_bytes(size_t coded) {
   constexpr size_t kUsual = size_t{64} << 10;
   return std::max(kUsual, coded > kUsualRow ? coded / 2 : 0);
 }
@@ -126,14 +127,14 @@ size_t CodedRows::told_row_bytes(size_t coded) {
 // Reserves room in the slot, always leaving enough for every row's pixels, because the CPU may have
 // to decode them. A row that is taken again may get another position; its previous contents are not
 // read.
-bool CodedRows::place(int64_t row, size_t bytes, size_t told) {
+bool CodedRows::place(int64_t row, size_t bytes, size_t instructions) {
   Row& its = rows_[size_t(row)];
   if (bytes <= its.room) return true;
   const size_t wanted = in_slot(bytes);
   const size_t promised = its.placed ? 0 : in_slot(pixel_bytes());
-  if (!add_within(told_, told, max_told_)) return false;
+  if (!add_within(instruction_bytes_, instructions, max_instruction_bytes_)) return false;
   if (!add_within(promised_, wanted - promised, capacity_)) {
-    told_ -= told;
+    instruction_bytes_ -= instructions;
     return false;
   }
   its.placed = true;
@@ -156,11 +157,11 @@ uint8_t* CodedRows::pixels(int64_t row, uint8_t* slot) {
   return place(row, pixel_bytes(), 0) ? slot + its.at : nullptr;
 }
 
-bool CodedRows::knows_rows(const EncodedPicture& picture) {
+bool CodedRows::can_know_rows(const EncodedPicture& picture) {
   const std::optional<DenseJpegView> jpeg = jpeg_in(picture);
   if (!jpeg) return false;
   if (!jpeg->row_index.empty()) return true;
-  return may_learn_rows(picture, jpeg->jpeg) &&
+  return may_find_rows(picture, jpeg->jpeg) &&
          missing_rows(jpeg->jpeg, {}) == MissingRows::kUnknown;
 }
 
@@ -182,9 +183,10 @@ bool CodedRows::take(int64_t row, int64_t record, const Recipe& recipe, uint8_t*
 
 DeviceDecoding::Place CodedRows::write(int64_t row, const JpegDrafting& drafting, Coded& coded,
                                        uint8_t* slot) {
-  const size_t told = told_of(coded.draft, drafting.most_jobs(), resize_to(coded.window.filter),
-                              coded.window.resize(0, 0, 0), coded.stages);
-  if (!place(row, drafting.most_words() * sizeof(uint32_t), told)) return Place::kNoRoom;
+  const size_t instructions =
+      instruction_bytes_of(coded.draft, drafting.most_jobs(), resize_to(coded.window.filter),
+                           coded.window.resize(0, 0, 0), coded.stages);
+  if (!place(row, drafting.most_words() * sizeof(uint32_t), instructions)) return Place::kNoRoom;
   auto* const to = reinterpret_cast<uint32_t*>(slot + rows_[size_t(row)].at);
   const size_t words = drafting.write(to, coded.draft);
   if (words == 0) return Place::kFormat;
@@ -223,12 +225,12 @@ CodedRows::Room CodedRows::room_for(const Coded& coded) const {
   const int64_t columns = window.shown_width ? window.shown_width : shape_[2];
   const int64_t between = (shape_[0] * window.height + 1) * (columns + 8);
   constexpr size_t kResizeTables = size_t{16} << 10;
-  Room room{
-      .kept = sizeof(WalkTables) + told_of(draft, draft.row_jobs.size(),
-                                           resize_to(coded.window.filter), window, coded.stages),
-      .coefficients = size_t(draft.blocks) * 128,
-      .after = size_t(draft.out_bytes() + between) + kResizeTables +
-               (1 + coded.stages.size()) * pixel_bytes()};
+  Room room{.kept = sizeof(WalkTables) + instruction_bytes_of(draft, draft.row_jobs.size(),
+                                                              resize_to(coded.window.filter),
+                                                              window, coded.stages),
+            .coefficients = size_t(draft.blocks) * 128,
+            .after = size_t(draft.out_bytes() + between) + kResizeTables +
+                     (1 + coded.stages.size()) * pixel_bytes()};
   for (int c = 0; c < draft.picture.components; ++c) room.kept += size_t(draft.sample_bytes(c));
   return room;
 }
@@ -260,7 +262,7 @@ size_t CodedRows::room_of(int64_t first, int64_t last) const {
          std::max(end.coefficients - begin.coefficients, end.after - begin.after);
 }
 
-bool CodedRows::needs_too_much() const {
+bool CodedRows::exceeds_memory() const {
   const auto is_coded = [](const Row& row) { return row.coded != nullptr; };
   if (std::ranges::none_of(rows_, is_coded)) return false;
   log_->turn_off();
@@ -282,7 +284,7 @@ void CodedRows::find_pieces() {
   }
   std::ranges::sort(placed, {}, [this](size_t row) { return rows_[row].at; });
   pieces_.clear();
-  there_.assign(rows_.size(), 0);
+  device_offsets_.assign(rows_.size(), 0);
   size_t before = 0;  // bytes of all pieces before the last one
   for (const size_t row : placed) {
     const size_t at = rows_[row].at, end = at + rows_[row].room;
@@ -291,7 +293,7 @@ void CodedRows::find_pieces() {
       pieces_.push_back({at, 0});
     }
     pieces_.back().bytes = end - pieces_.back().begin;
-    there_[row] = before + at - pieces_.back().begin;
+    device_offsets_[row] = before + at - pieces_.back().begin;
   }
   slot_bytes_ = pieces_.empty() ? 0 : before + pieces_.back().bytes;
 }
@@ -302,7 +304,7 @@ void CodedRows::put_together() {
   std::vector<int64_t> coded;
   for (size_t row = 0; row < rows_.size(); ++row) {
     if (!rows_[row].coded) continue;
-    batch_.add(rows_[row].coded->draft, uint32_t(there_[row] / sizeof(uint32_t)));
+    batch_.add(rows_[row].coded->draft, uint32_t(device_offsets_[row] / sizeof(uint32_t)));
     coded.push_back(int64_t(row));
   }
   plan_resizes(coded);
@@ -387,7 +389,7 @@ void CodedRows::write_parameters(uint8_t* to, size_t scratch) const {
   std::vector<int64_t> offsets;
   for (size_t row = 0; row < rows_.size(); ++row) {
     const int64_t at = rows_[row].room == 0 ? int64_t(made_bytes_) : made_[row];
-    offsets.push_back(at < 0 ? int64_t(there_[row]) : int64_t(made) + at);
+    offsets.push_back(at < 0 ? int64_t(device_offsets_[row]) : int64_t(made) + at);
   }
   write_array(to, offsets_at_, offsets);
 }

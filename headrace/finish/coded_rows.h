@@ -32,14 +32,14 @@ class CodedRows {
   static constexpr int64_t kRowsOfThread = 64;
 
   // shape: (C, H, W) of each picture, as bytes. coded: average coded bytes per picture that the
-  // slot has room for (coded_share.h). log is shared with the loader and with batches in progress.
+  // slot has room for (coded_row_bytes.h). log is shared with the loader and with batches in progress.
   CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDecoding> log,
             size_t coded = kUsualRow);
 
   // Slot bytes per row: enough for coded bytes even if pictures are small.
   static size_t slot_row_bytes(const Shape& shape, size_t coded = kUsualRow);
   // Average limit on the additional host memory per row, for the device's instructions.
-  static size_t told_row_bytes(size_t coded);
+  static size_t instruction_row_bytes(size_t coded);
 
   // While the slot is filled, each row is set by one thread. A row may be taken again. Writes the
   // coded bytes of what the recipe shows. False if the CPU has to decode it.
@@ -48,7 +48,7 @@ class CodedRows {
   uint8_t* pixels(int64_t row, uint8_t* slot);
   // Whether the device can receive the image as stored, with any transforms: its row positions are
   // known, or would be determined.
-  static bool knows_rows(const EncodedPicture& picture);
+  static bool can_know_rows(const EncodedPicture& picture);
   // Counts a picture whose final transforms the device cannot do, so that it is not decoded there
   // either.
   void count_cpu_decode() { log_->count(DeviceDecoding::Place::kEnd); }
@@ -65,7 +65,7 @@ class CodedRows {
   // Same as in UnfinishedRows.
   size_t slot_end() const { return slot_end_; }
   size_t room_of(int64_t first, int64_t last) const;
-  bool needs_too_much() const;
+  bool exceeds_memory() const;
   std::unique_ptr<CodedRows> part(int64_t first, int64_t last) const;
   void put_together();
 
@@ -128,11 +128,11 @@ class CodedRows {
 
   const Shape shape_;
   const std::shared_ptr<DeviceDecoding> log_;
-  size_t capacity_, max_told_;
+  size_t capacity_, max_instruction_bytes_;
   std::vector<Row> rows_;
   // promised_: slot bytes of rows that have a position, plus the pixels of the others. used_: slot
-  // bytes of rows that have a position. told_: host bytes of the device's instructions.
-  std::atomic<size_t> promised_, used_{0}, told_{0};
+  // bytes of rows that have a position. instruction_bytes_: host bytes of the device's instructions.
+  std::atomic<size_t> promised_, used_{0}, instruction_bytes_{0};
 
   // Valid after settle().
   size_t slot_end_ = 0;
@@ -141,7 +141,7 @@ class CodedRows {
   // Valid once assembled.
   std::vector<UnfinishedRows::SlotPiece> pieces_;
   size_t slot_bytes_ = 0;
-  std::vector<size_t> there_;  // by row: offset in the pieces, which are contiguous on the device
+  std::vector<size_t> device_offsets_;  // by row: offset in the pieces, which are contiguous on the device
   JpegDeviceBatch batch_;
   std::vector<Resize> resizes_;
   std::vector<int64_t> made_;  // by row: offset among the intermediate pixels; -1: in the slot

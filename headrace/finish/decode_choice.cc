@@ -22,14 +22,14 @@ const ErrorCode kNothingToDecode{
     "strict=True, which inspects the whole file. decode=\"auto\" decodes on the CPU instead."};
 
 // Why no picture can be decoded on the device; empty if they can.
-std::string in_the_way(const DecodeQuestion& question) {
+std::string obstacle(const DecodeInputs& question) {
   if (question.finish == FinishUse::kHost) return "finish=\"host\" requires finished rows";
   if (!question.encoded) return "the source has no encoded images";
   if (question.strict) return "strict=True inspects the whole file";
   return {};
 }
 
-DecodeChoice on_cpu(const DecodeQuestion& question, const std::string& why) {
+DecodeChoice on_cpu(const DecodeInputs& question, const std::string& why) {
   if (question.use == DecodeUse::kDevice) {
     raise(kNothingToDecode, why, "decode=\"auto\", or remove the obstacle");
   }
@@ -38,17 +38,17 @@ DecodeChoice on_cpu(const DecodeQuestion& question, const std::string& why) {
 
 }  // namespace
 
-DecodeChoice choose_decode(const DecodeQuestion& question) {
+DecodeChoice choose_decode(const DecodeInputs& question) {
   if (question.use == DecodeUse::kCpu) return {false, "cpu"};
   if (!question.device) return {false, "cpu: batches stay on the host"};
-  if (const std::string why = in_the_way(question); !why.empty()) return on_cpu(question, why);
+  if (const std::string why = obstacle(question); !why.empty()) return on_cpu(question, why);
   if (question.use == DecodeUse::kAuto && question.device->backend() != "cuda") {
     return {false, "cpu: " + question.device->name() + " is not a GPU"};
   }
   return {true, "device: " + question.device->name()};
 }
 
-DecodeChoice choose_decode(const DecodeQuestion& question, const FinishChoice& finish) {
+DecodeChoice choose_decode(const DecodeInputs& question, const FinishChoice& finish) {
   DecodeChoice choice = choose_decode(question);
   if (!choice.on_device || std::ranges::count(finish.decodable, true)) return choice;
   return on_cpu(question, finish.any()

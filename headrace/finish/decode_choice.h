@@ -16,7 +16,7 @@ namespace headrace {
 enum class DecodeUse : uint8_t { kCpu, kAuto, kDevice };
 
 // Input of the choice.
-struct DecodeQuestion {
+struct DecodeInputs {
   DecodeUse use = DecodeUse::kCpu;
   FinishUse finish = FinishUse::kHost;
   // The device that batches are copied to, the first one of several; null: none.
@@ -31,10 +31,10 @@ struct DecodeChoice {
 };
 
 // For kDevice, throws Exception HR0717 if no picture can be decoded there, giving the reason.
-DecodeChoice choose_decode(const DecodeQuestion& question);
+DecodeChoice choose_decode(const DecodeInputs& question);
 // The same once it is known which fields are finished on the device: others cannot be decoded
 // there.
-DecodeChoice choose_decode(const DecodeQuestion& question, const FinishChoice& finish);
+DecodeChoice choose_decode(const DecodeInputs& question, const FinishChoice& finish);
 // For kAuto, after a few pictures were sampled. index: command that makes a row index, for
 // messages.
 DecodeChoice choose_decode(const DecodeChoice& chosen, const DecodedShare& tried,

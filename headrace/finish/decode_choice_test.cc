@@ -26,7 +26,7 @@ class Gpu final : public Device {
 };
 
 // A picture that may be decoded on the device.
-DecodeQuestion question(DecodeUse use, const Device& device) {
+DecodeInputs question(DecodeUse use, const Device& device) {
   return {
       .use = use, .finish = FinishUse::kAuto, .device = &device, .encoded = true, .strict = false};
 }
@@ -73,7 +73,7 @@ TEST(DecodeChoice, AutoMeansAGpuThatCanDecodeNineTenths) {
 TEST(DecodeChoice, TheCpuDecodesOnRequestOrForTheHost) {
   const Gpu gpu;
   EXPECT_EQ(choose_decode(question(DecodeUse::kCpu, gpu)).text, "cpu");
-  DecodeQuestion asked = question(DecodeUse::kDevice, gpu);
+  DecodeInputs asked = question(DecodeUse::kDevice, gpu);
   asked.device = nullptr;
   EXPECT_EQ(choose_decode(asked).text, "cpu: batches stay on the host");
   asked.strict = true;  // obstacles to device decoding do not matter then
@@ -85,7 +85,7 @@ TEST(DecodeChoice, ObstaclesAreNamed) {
   const Gpu gpu;
   const auto expect = [&](auto&& change, const FinishChoice& finish, const std::string& why) {
     for (const DecodeUse use : {DecodeUse::kAuto, DecodeUse::kDevice}) {
-      DecodeQuestion asked = question(use, gpu);
+      DecodeInputs asked = question(use, gpu);
       change(asked);
       if (use == DecodeUse::kAuto) {
         const DecodeChoice choice = choose_decode(asked, finish);
@@ -102,15 +102,15 @@ TEST(DecodeChoice, ObstaclesAreNamed) {
       }
     }
   };
-  expect([](DecodeQuestion& asked) { asked.finish = FinishUse::kHost; }, kFinished,
+  expect([](DecodeInputs& asked) { asked.finish = FinishUse::kHost; }, kFinished,
          "finish=\"host\" requires finished rows");
-  expect([](DecodeQuestion& asked) { asked.encoded = false; }, kFinished,
+  expect([](DecodeInputs& asked) { asked.encoded = false; }, kFinished,
          "the source has no encoded images");
-  expect([](DecodeQuestion& asked) { asked.strict = true; }, kFinished,
+  expect([](DecodeInputs& asked) { asked.strict = true; }, kFinished,
          "strict=True inspects the whole file");
-  expect([](DecodeQuestion&) {}, {{}, "host: RandomAffine prevents it"},
+  expect([](DecodeInputs&) {}, {{}, "host: RandomAffine prevents it"},
          "images are finished on the host: RandomAffine prevents it");
-  expect([](DecodeQuestion&) {},
+  expect([](DecodeInputs&) {},
          {.places = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {false}},
          "only clips or masks are finished there, which threads decode");
 }

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -83,7 +83,7 @@ std::string DecodedShare::text(const std::string& index) const {
   std::string out;
   for (const Place place : reasons) {
     out += (out.empty() ? "" : ", ") + percentage(count(place), pictures);
-    if (place == reasons.front()) out += " of " + counted(pictures, "image");
+    if (place == reasons.front()) out += " of " + count_text(pictures, "image");
     out += " ";
     out += record_of(place).why;
     if (place == Place::kNoIndex) out += " (" + index + ")";

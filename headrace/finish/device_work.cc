@@ -16,7 +16,7 @@ void mark_for_device(Record& record, const DeviceDecoding& log) {
   for (FieldValue& value : record.fields) {
     if (value.kind != FieldKind::kImage) continue;
     const EncodedPicture* const picture = value.picture.encoded();
-    if (picture && CodedRows::knows_rows(*picture)) value.picture.leave_to_device();
+    if (picture && CodedRows::can_know_rows(*picture)) value.picture.leave_to_device();
   }
 }
 

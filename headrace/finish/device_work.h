@@ -20,7 +20,7 @@ enum class FinishPlace : uint8_t { kHost, kDevice, kMostlyDevice };
 struct DeviceWork {
   std::vector<FinishPlace> finished = {};  // by output: where the final work on pictures is done
   std::vector<bool> decoded = {};  // by output: whether pictures are decoded there too, if possible
-  size_t coded_row = 0;            // for decoded outputs: slot bytes per picture (coded_share.h)
+  size_t coded_row = 0;  // for decoded outputs: slot bytes per picture (coded_row_bytes.h)
 
   FinishPlace place(size_t output) const {
     return output < finished.size() ? finished[output] : FinishPlace::kHost;

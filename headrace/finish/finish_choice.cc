@@ -55,7 +55,7 @@ std::string step_on_floats(const Plan& plan, int field) {
 }
 
 // The reason why a device cannot finish it; empty if it can.
-std::string in_the_way(const Plan& plan, int number) {
+std::string obstacle(const Plan& plan, int number) {
   const Output& output = plan.outputs()[size_t(number)];
   const std::string name = "\"" + output.name + "\"";
   if (output.as_list) return name + ", whose records differ in shape";
@@ -103,7 +103,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
       why_not = "\"" + output.name + "\" is delivered as bytes";
       continue;
     }
-    if (const std::string step = in_the_way(plan, int(i)); !step.empty()) {
+    if (const std::string step = obstacle(plan, int(i)); !step.empty()) {
       why_not = step + " prevents it";
       if (asked) raise(kNothingToFinish, step + " prevents ToDevice()", "the list without it");
       continue;

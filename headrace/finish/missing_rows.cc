@@ -15,15 +15,15 @@ MissingRows missing_rows(std::span<const uint8_t> jpeg, std::span<const uint8_t>
   return read_jpeg_header(jpeg, header) ? MissingRows::kUnknown : MissingRows::kNever;
 }
 
-bool may_learn_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg) {
+bool may_find_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg) {
   constexpr size_t kSmall = size_t{8} << 10;
   return picture.row_index.store || (picture.codec->name == "dense_jpeg" && jpeg.size() <= kSmall);
 }
 
-std::span<const uint8_t> learn_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg) {
+std::span<const uint8_t> find_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg) {
   thread_local JpegBaselineDecoder decoder;
   thread_local std::vector<uint8_t> rows;
-  if (!may_learn_rows(picture, jpeg)) return {};
+  if (!may_find_rows(picture, jpeg)) return {};
   rows = decoder.row_index(jpeg);
   if (!knows_all_rows(rows)) return {};
   const RowIndexSlot& slot = picture.row_index;

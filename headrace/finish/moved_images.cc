@@ -42,7 +42,7 @@ bool MovedImages::takes(const PendingPass& pass, Size size, int channels) {
   }
 }
 
-size_t MovedImages::told_bytes(const PendingPass& pass) {
+size_t MovedImages::instruction_bytes(const PendingPass& pass) {
   const size_t job = 2 * std::max({sizeof(SharpenJob), sizeof(BlurJob), sizeof(WarpJob)});
   return job + (pass.warp ? size_t(pass.warp->to.width + pass.warp->to.height) * 8 : 0);
 }

@@ -27,7 +27,7 @@ class MovedImages {
   // Whether kernels support the pass for images of this size.
   static bool takes(const PendingPass& pass, Size size, int channels);
   // Upper bound of its host memory.
-  static size_t told_bytes(const PendingPass& pass);
+  static size_t instruction_bytes(const PendingPass& pass);
 
   // Plans a stage; REQUIRES: takes() is true for each pass.
   void plan(std::span<const MovedImage> images, Size size, int channels);

@@ -40,11 +40,11 @@ bool PixelStages::takes(const std::vector<CodedStage>& stages, const Shape& shap
   });
 }
 
-size_t PixelStages::told_bytes(const std::vector<CodedStage>& stages) {
+size_t PixelStages::instruction_bytes(const std::vector<CodedStage>& stages) {
   size_t bytes = 0;
   for (const CodedStage& stage : stages) {
     bytes += sizeof(CodedStage) + sizeof(MeasureJob) + sizeof(ProgramJob) + sizeof(MovedImage);
-    if (stage.moved) bytes += MovedImages::told_bytes(*stage.moved);
+    if (stage.moved) bytes += MovedImages::instruction_bytes(*stage.moved);
     for (const PixelStep& step : stage.steps.all()) {
       bytes += sizeof(PixelStep) + sizeof(PixelInstruction) + (step.table ? 4 * kValues : 0);
     }

@@ -27,7 +27,7 @@ class PixelStages {
   // Whether kernels support all stages.
   static bool takes(const std::vector<CodedStage>& stages, const Shape& shape);
   // Upper bound of their host memory, counted against the batch's budget.
-  static size_t told_bytes(const std::vector<CodedStage>& stages);
+  static size_t instruction_bytes(const std::vector<CodedStage>& stages);
 
   // Begins a batch; add() takes an image's offset and returns its offset after its stages. All
   // offsets are in one block of memory whose first `made` bytes are already in use.

@@ -71,7 +71,7 @@ class UnfinishedPictures final : public UnfinishedRows {
     return coded_ ? coded_->slot_end() : size_t(first_ * of_row_) * samples() + slot_bytes();
   }
   size_t room_of(int64_t first, int64_t last) const override;
-  bool needs_too_much() const override { return coded_ && coded_->needs_too_much(); }
+  bool exceeds_memory() const override { return coded_ && coded_->exceeds_memory(); }
   void put_together() override;
   std::vector<SlotPiece> slot_pieces() const override {
     if (coded_) return coded_->slot_pieces();

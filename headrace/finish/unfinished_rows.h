@@ -45,7 +45,7 @@ class UnfinishedRows {
   virtual std::map<std::string_view, int64_t> finished_before() const { return {}; }
   // Call it if the device has no memory for one of the rows. True: from now on rows are made in a
   // way that needs less, and the batch must be made again. False: there is no such way.
-  virtual bool needs_too_much() const { return false; }
+  virtual bool exceeds_memory() const { return false; }
   // Only rows [first, last) of the same slot.
   virtual std::shared_ptr<UnfinishedRows> part(int64_t first, int64_t last) const = 0;
   // Must be called before all functions below.

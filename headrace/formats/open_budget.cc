@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/formats/open_budget.h"
 
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -56,9 +56,9 @@ void OpenBudget::exceeded(std::string_view what, uint64_t of, std::string_view u
   throw Exception(Error{
       .code = &kTooCostly,
       .what = std::string(what) + " would take " +
-              counted(static_cast<int64_t>(of), std::string(unit)) +
+              count_text(static_cast<int64_t>(of), std::string(unit)) +
               " more than the remaining budget, for files of " +
-              counted(static_cast<int64_t>(file_bytes_), "byte"),
+              count_text(static_cast<int64_t>(file_bytes_), "byte"),
       .where = {.file = path_},
       .hint =
           "select the fields you need, or rewrite the files; do not read files of unknown origin"});

@@ -23,8 +23,8 @@ namespace {
 struct Form {
   const char* name;
   int planes, chroma_x, chroma_y, bits;
-  ColorMatrix matrix = ColorMatrix::kUnsaid;
-  ColorRange range = ColorRange::kUnsaid;
+  ColorMatrix matrix = ColorMatrix::kUnspecified;
+  ColorRange range = ColorRange::kUnspecified;
 };
 constexpr std::array kForms = {
     Form{"Yuv420", 3, 1, 1, 8},

@@ -34,13 +34,13 @@ class BatchMakerTest : public testing::TestWithParam<bool> {
       maker_ = std::make_unique<StreamingBatches>(engine, bad_records_, "off");
       return;
     }
-    auto residence = std::make_unique<Residence>(ResidenceQuestion{.use = ResidentUse::kOn,
-                                                                   .source = source_,
-                                                                   .pipeline = {},
-                                                                   .plan = plan_,
-                                                                   .sampler = sampler_,
-                                                                   .layout = layout_,
-                                                                   .memory_limit = kMemory});
+    auto residence = std::make_unique<Residence>(ResidenceInputs{.use = ResidentUse::kOn,
+                                                                 .source = source_,
+                                                                 .pipeline = {},
+                                                                 .plan = plan_,
+                                                                 .sampler = sampler_,
+                                                                 .layout = layout_,
+                                                                 .memory_limit = kMemory});
     maker_ = std::make_unique<ResidentBatches>(std::move(residence), engine, bad_records_);
   }
 

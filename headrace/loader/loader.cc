@@ -107,7 +107,7 @@ class Loader::Impl {
     }
     EngineOptions engine = engine_options(*source);
     auto residence =
-        std::make_unique<Residence>(resident_question(source, pipeline, engine.memory_limit));
+        std::make_unique<Residence>(resident_inputs(source, pipeline, engine.memory_limit));
     return placement_.maker(std::move(engine), std::move(residence), bad_records_);
   }
 
@@ -129,8 +129,8 @@ class Loader::Impl {
             .on_demand = options().on_demand};
   }
 
-  ResidenceQuestion resident_question(const SourcePtr& source, const Pipeline& pipeline,
-                                      size_t memory_limit) const {
+  ResidenceInputs resident_inputs(const SourcePtr& source, const Pipeline& pipeline,
+                                  size_t memory_limit) const {
     std::string no_view;
     if (!sampler_->in_order()) no_view = "the order is " + sampler_->description();
     if (options().last_batch == LastBatch::kPad) no_view = "last_batch=\"pad\" repeats records";
@@ -209,14 +209,14 @@ class Loader::Impl {
     const Position::Place at = position_.place();
     if (!at.received && at.bad_records > 0) {
       halt(interrupted);
-      throw Exception(nothing_left(at));
+      throw Exception(no_records_left(at));
     }
     // If a warning throws, the next call reaches the end again.
     warnings_.repaired(position_.take_repaired(made()), at.epoch);
     set_epoch(at.epoch + 1, interrupted);
   }
 
-  Error nothing_left(const Position::Place& at) const {
+  Error no_records_left(const Position::Place& at) const {
     Error error{.code = &kNothingLeft,
                 .what = "all " + std::to_string(at.bad_records) + " records of epoch " +
                         std::to_string(at.epoch) + " are bad, and on_error=\"skip\" left them out",
@@ -267,7 +267,7 @@ class Loader::Impl {
     ask_for_order(epoch);
     return maker_->make(epoch, index);
   }
-  RowsMade make_rows(const RowsWanted& rows, const BatchRows::Memory& memory) {
+  RowsResult make_rows(const RowsRequest& rows, const BatchRows::Memory& memory) {
     check_batch(rows.epoch, rows.batch);
     const int64_t size = layout_.range(rows.batch).size(), group = plan_->batch_group();
     const int64_t end = int64_t{rows.first} + rows.count;
@@ -417,14 +417,14 @@ bool Loader::load_resident(const std::function<void()>& interrupted) {
   return impl_->load_resident(interrupted);
 }
 Batch Loader::batch(int64_t epoch, int64_t index) { return impl_->make(epoch, index); }
-RowsMade Loader::make_rows(const RowsWanted& rows, const BatchRows::Memory& memory) {
+RowsResult Loader::make_rows(const RowsRequest& rows, const BatchRows::Memory& memory) {
   return impl_->make_rows(rows, memory);
 }
-std::optional<RowsLent> Loader::rows_ahead(int most, double patience_seconds) {
+std::optional<LentRows> Loader::rows_ahead(int most, double patience_seconds) {
   const std::shared_ptr<Engine> engine = impl_->lender();
   return engine ? engine->rows_ahead(most, patience_seconds) : std::nullopt;
 }
-bool Loader::rows_arrived(int64_t number, RowsMade made, const RowBytes& bytes) {
+bool Loader::rows_arrived(int64_t number, RowsResult made, const RowBytes& bytes) {
   const std::shared_ptr<Engine> engine = impl_->lender();
   return engine && engine->rows_arrived(number, std::move(made), bytes);
 }

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "headrace/executor/memory/kept_partners.h"
+#include "headrace/executor/memory/partner_cache.h"
 #include "headrace/loader/loader_test_walls.h"
 
 namespace headrace::scopes_test {
@@ -99,15 +99,15 @@ TEST(NearPartners, StopInTheMiddleOfAnEpoch) {
   loader.close();
 }
 
-KeptPartner of_bytes(int64_t position, size_t bytes) {
+CachedPartner of_bytes(int64_t position, size_t bytes) {
   Record record{.position = position, .fields = {}, .pixels = {}, .partners = {}};
   record.fields.resize(1);
   record.fields[0].own(Buffer(bytes));
   return {std::move(record), 0};
 }
 
-TEST(KeptPartners, EvictTheOldestFirst) {
-  KeptPartners kept(50'000);
+TEST(PartnerCache, EvictTheOldestFirst) {
+  PartnerCache kept(50'000);
   for (int64_t position : {3, 1, 2}) kept.keep(0, of_bytes(position, 10'000));
   EXPECT_TRUE(kept.find(0, 1) && kept.find(0, 2) && kept.find(0, 3));
   EXPECT_FALSE(kept.find(1, 1)) << "another epoch's";

@@ -84,7 +84,7 @@ LoaderOptions refusal_options(OnError on_error) {
 }
 
 // The batches of an epoch, a call that fails being made again. Refusals end soon, so they come.
-std::vector<std::vector<int64_t>> patient_epoch_of(Loader& loader, int64_t& failures) {
+std::vector<std::vector<int64_t>> epoch_despite_failures(Loader& loader, int64_t& failures) {
   std::vector<std::vector<int64_t>> out;
   while (true) {
     try {
@@ -115,7 +115,7 @@ TEST_P(Refusals, AFailedAllocationLosesNoBatch) {
     refuse_each_allocation(after, [&] {
       try {
         Loader loader(source, {}, refusal_options(OnError::kRaise));
-        const auto got = patient_epoch_of(loader, failures);
+        const auto got = epoch_despite_failures(loader, failures);
         const Spared test;
         EXPECT_EQ(got, expected);
       } catch (const Exception& failure) {  // of the constructor
@@ -270,12 +270,12 @@ TEST(RefusedRaggedBatches, ARefusedTensorLosesNoBatch) {
     given.plan.ragged = ragged;
     int64_t failures = 0;
     Loader whole(source, {}, given);
-    const auto expected = patient_epoch_of(whole, failures);
+    const auto expected = epoch_despite_failures(whole, failures);
     ASSERT_EQ(failures, 0);
     refuse_each_allocation(0, [&] {
       try {
         Loader loader(source, {}, given);
-        const auto got = patient_epoch_of(loader, failures);
+        const auto got = epoch_despite_failures(loader, failures);
         const Spared test;
         EXPECT_EQ(got, expected);
       } catch (const Exception& failure) {  // of the constructor

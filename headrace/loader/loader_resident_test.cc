@@ -112,7 +112,7 @@ std::vector<std::vector<Spec>> resized() {
                                                           {"b", {alone(cubic), alone(kFlip)}}}}})}};
 }
 
-std::vector<std::vector<Spec>> of_a_device() {
+std::vector<std::vector<Spec>> device_specs() {
   std::vector<std::vector<Spec>> all = pipelines();
   std::ranges::move(resized(), std::back_inserter(all));
   return all;
@@ -163,7 +163,7 @@ LoaderOptions options_of(uint64_t seed) {
 TEST(ResidentOnADevice, BatchesEqualThoseOfTheEngine) {
   const Pictures data(1);
   uint64_t seed = 0;
-  for (const std::vector<Spec>& steps : of_a_device()) {
+  for (const std::vector<Spec>& steps : device_specs()) {
     SCOPED_TRACE("pipeline " + std::to_string(seed));
     for (int i = 0; i < 3; ++i, ++seed) {
       expect_equal(data, steps, std::make_shared<SimulatedDevice>(seed), options_of(seed));
@@ -174,7 +174,7 @@ TEST(ResidentOnADevice, BatchesEqualThoseOfTheEngine) {
 TEST(ResidentOnADevice, ChannelsLastAndPartialResidenceWorkToo) {
   const Pictures data(2);
   uint64_t seed = 0;
-  for (const std::vector<Spec>& steps : of_a_device()) {
+  for (const std::vector<Spec>& steps : device_specs()) {
     SCOPED_TRACE("pipeline " + std::to_string(seed));
     LoaderOptions options = options_of(seed);
     options.plan.memory_format = MemoryFormat::kChannelsLast;

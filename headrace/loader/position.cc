@@ -84,28 +84,28 @@ void Position::begin_epoch(int64_t epoch) {
 
 DeliveredCounts Position::delivered(const DeliveredCounts& made) const {
   MutexLock lock(mutex_);
-  return made - in_vain_;
+  return made - discarded_;
 }
 
 void Position::begin_iteration(const DeliveredCounts& made) {
   MutexLock lock(mutex_);
-  if (!repaired_before_) repaired_before_ = (made - in_vain_).remarks.repaired;
+  if (!repaired_before_) repaired_before_ = (made - discarded_).remarks.repaired;
 }
 
 int64_t Position::take_repaired(const DeliveredCounts& made) {
   MutexLock lock(mutex_);
-  const int64_t repaired = (made - in_vain_).remarks.repaired;
+  const int64_t repaired = (made - discarded_).remarks.repaired;
   return repaired - std::exchange(repaired_before_, repaired).value_or(repaired);
 }
 
 LoaderMark Position::mark(const DeliveredCounts& made) const {
   MutexLock lock(mutex_);
-  return {state_now(), made - in_vain_, repaired_before_};
+  return {state_now(), made - discarded_, repaired_before_};
 }
 
 void Position::go_back(const LoaderMark& mark, const DeliveredCounts& made) {
   MutexLock lock(mutex_);
-  in_vain_ += made - in_vain_ - mark.counts;
+  discarded_ += made - discarded_ - mark.counts;
   repaired_before_ = mark.repaired_before;
 }
 

@@ -65,7 +65,7 @@ class Position {
   mutable Mutex mutex_;
   uint64_t seed_ GUARDED_BY(mutex_);
   Place place_ GUARDED_BY(mutex_), before_ GUARDED_BY(mutex_);
-  DeliveredCounts in_vain_ GUARDED_BY(mutex_);
+  DeliveredCounts discarded_ GUARDED_BY(mutex_);
   // Repaired images before the current iteration; nullopt between iterations.
   std::optional<int64_t> repaired_before_ GUARDED_BY(mutex_);
 };

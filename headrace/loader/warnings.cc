@@ -8,14 +8,14 @@ void Warnings::of_cache(const std::string& caution) const {
 }
 
 void Warnings::changed_file(const std::string& path) {
-  if (std::exchange(said_changed_, true) || !warn_) return;
+  if (std::exchange(warned_changed_, true) || !warn_) return;
   warn_("cached records were older than their files: " + path +
         " has changed since it was read. They are read again; open the source again if more "
         "than pixels changed.");
 }
 
 void Warnings::ignored_orientations(int64_t images) {
-  if (images == 0 || !warn_ || std::exchange(said_orientation_, true)) return;
+  if (images == 0 || !warn_ || std::exchange(warned_orientation_, true)) return;
   warn_(
       "some images are rotated or mirrored according to their "
       "Exif tags; they are delivered as stored (exif_orientation=True rotates them upright, "
@@ -25,11 +25,11 @@ void Warnings::ignored_orientations(int64_t images) {
 void Warnings::left_to_cpu(const WorkPlacement& placement, const LoaderOptions& options,
                            bool at_end) {
   constexpr int64_t kEnoughToSay = 1024;
-  if (said_left_to_cpu_ || !warn_ || !placement.decodes_on_device()) return;
+  if (warned_left_to_cpu_ || !warn_ || !placement.decodes_on_device()) return;
   if (options.decode != DecodeUse::kDevice) return;
   const DecodedShare share(placement.decoded());
   if (share.pictures < kEnoughToSay && !at_end) return;
-  said_left_to_cpu_ = true;
+  warned_left_to_cpu_ = true;
   if (2 * share.on_device >= share.pictures) return;
   warn_("decode=\"device\", but the CPU decodes most images: " +
         share.text(placement.index_hint()));

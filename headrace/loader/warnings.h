@@ -30,7 +30,7 @@ class Warnings {
 
  private:
   const std::function<void(const std::string&)> warn_;
-  bool said_changed_ = false, said_orientation_ = false, said_left_to_cpu_ = false;
+  bool warned_changed_ = false, warned_orientation_ = false, warned_left_to_cpu_ = false;
 };
 
 }  // namespace headrace

@@ -6,8 +6,8 @@
 
 #include "headrace/executor/decode_trial.h"
 #include "headrace/executor/memory/memory_shares.h"
+#include "headrace/finish/coded_row_bytes.h"
 #include "headrace/finish/coded_rows.h"
-#include "headrace/finish/coded_share.h"
 #include "headrace/loader/resident_batches.h"
 #include "headrace/loader/streaming_batches.h"
 
@@ -55,7 +55,7 @@ std::unique_ptr<BatchMaker> WorkPlacement::maker(EngineOptions engine,
 
 void WorkPlacement::place_decoding(EngineOptions& engine) {
   DeviceWork& left = engine.task.left;
-  left.coded_row = coded_share(*source_, plan_);
+  left.coded_row = coded_row_bytes(*source_, plan_);
   if (left.coded_row > CodedRows::kUsualRow && !fits(engine, left)) {
     left.coded_row = CodedRows::kUsualRow;
   }
@@ -99,7 +99,7 @@ bool WorkPlacement::fits(const EngineOptions& engine, const DeviceWork& left) co
 
 // Leaves decoding to the CPU if the device could decode too few of the sampled pictures.
 void WorkPlacement::try_device(RowTask& task) {
-  decode_ = choose_decode(decode_, DecodedShare(try_decoding(task)), index_hint());
+  decode_ = choose_decode(decode_, DecodedShare(trial_decode_counts(task)), index_hint());
   if (decode_.on_device) return;
   finish_ = choose_finish(plan_, options_.finish, options_.device->name());
   task.left = {finish_.places};

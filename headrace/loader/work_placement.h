@@ -50,7 +50,7 @@ class WorkPlacement {
   const LoaderOptions& options_;
   const Plan& plan_;
   const SourcePtr source_;
-  const DecodeQuestion question_;
+  const DecodeInputs question_;
   // shared: with the engine and its batches.
   const std::shared_ptr<DeviceDecoding> decoding_ = std::make_shared<DeviceDecoding>();
   DecodeChoice decode_;

@@ -211,7 +211,7 @@ class Op {
 // A step may draw its partners from a window of positions that ends at the record's own, or from
 // the first ones at the start of an epoch. That is still a function of the position alone. Each
 // record is then prepared once, as a row's own or as a partner, whichever comes first, and cached
-// within a memory budget (executor/memory/kept_partners.h) for later draws. A record that is not
+// within a memory budget (executor/memory/partner_cache.h) for later draws. A record that is not
 // cached, after a resume or because a rank has other slices, is read and prepared again.
 
 // Note [Groups of positions]

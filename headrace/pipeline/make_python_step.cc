@@ -77,7 +77,7 @@ void add_python_outputs(PlanDraft& draft, Step& step) {
       declare_clip(draft, *value, declared, step);
       continue;
     }
-    if (known != step.output_names.end() && !step.function->says_kind(declared.name)) {
+    if (known != step.output_names.end() && !step.function->declares_kind(declared.name)) {
       const FieldKind before = step.after[known - step.output_names.begin()].kind;
       if (can_stay(before, declared.shape)) state.kind = before;
     }

@@ -21,7 +21,7 @@ const KindRecord kDepth{
     .color = ColorMode::kStored,
     .take = [](Field& field) { return take_picture(field, kNew); },
     .begin = begin_picture,
-    .follow = [](const Following& way,
+    .follow = [](const FollowContext& way,
                  FieldValue& value) { return follow_picture(way, value, Filter::kNearest); }};
 const Register<KindRecord> registered(kDepth);
 

@@ -75,8 +75,9 @@ Result<void> Plan::begin(const RecordData& data, Record& record, Renderer& rende
     value.kind = parts_.inputs[i].kind;
     value.owned.reset();
     if (!parts_.wanted[i]) continue;
-    const Beginning from{parts_.schema[i], parts_.inputs[i], parts_.input_bytes[i], data.fields[i],
-                         parts_.options,   renderer,         record.pixels[i]};
+    const BeginContext from{parts_.schema[i], parts_.inputs[i], parts_.input_bytes[i],
+                            data.fields[i],   parts_.options,   renderer,
+                            record.pixels[i]};
     if (Result<void> begun = record_of(value.kind).begin(from, value); !begun) return begun;
     if (value.kind == FieldKind::kAudio && !parts_.any_rate[i]) {
       if (Result<void> one = check_rate(parts_.inputs[i], value); !one) return one;

@@ -255,7 +255,7 @@ std::shared_ptr<const Plan> finished(PlanDraft draft) {
     const FieldState& state = draft.inputs[i];
     const bool open = is_string(state.kind) || std::ranges::count(state.shape, -1) > 0;
     draft.any_rate.push_back(meets_rate_setter(draft, static_cast<int>(i)));
-    draft.input_bytes.push_back(open ? Beginning::kOpen
+    draft.input_bytes.push_back(open ? BeginContext::kOpen
                                      : static_cast<size_t>(element_count(state.shape)) *
                                            size_of(state.dtype));
   }

@@ -15,7 +15,7 @@
 #include "headrace/formats/format.h"
 #include "headrace/ops/op.h"
 #include "headrace/plugin.h"
-#include "headrace/plugin/declaring.h"
+#include "headrace/plugin/declaration_check.h"
 #include "headrace/sampling/sampler_record.h"
 #include "headrace/storage/storage.h"
 
@@ -79,13 +79,15 @@ std::string origin_line(const Plugin& plugin);
 void register_parts(const Plugin& plugin);
 
 // From plugin_codec.cc, plugin_storage.cc and so on.
-std::unique_ptr<PluginCodec> declared_codec(Declaring& declaring, const headrace_codec& table,
-                                            const Plugin& plugin);
-std::unique_ptr<PluginStorage> declared_storage(Declaring& declaring, const headrace_storage& table,
+std::unique_ptr<PluginCodec> declared_codec(DeclarationCheck& declaration_check,
+                                            const headrace_codec& table, const Plugin& plugin);
+std::unique_ptr<PluginStorage> declared_storage(DeclarationCheck& declaration_check,
+                                                const headrace_storage& table,
                                                 const Plugin& plugin);
-std::unique_ptr<PluginSampler> declared_sampler(Declaring& declaring, const headrace_sampler& table,
+std::unique_ptr<PluginSampler> declared_sampler(DeclarationCheck& declaration_check,
+                                                const headrace_sampler& table,
                                                 const Plugin& plugin);
-std::unique_ptr<PluginFormat> declared_format(Declaring& declaring, const headrace_format& table,
-                                              const Plugin& plugin);
+std::unique_ptr<PluginFormat> declared_format(DeclarationCheck& declaration_check,
+                                              const headrace_format& table, const Plugin& plugin);
 
 }  // namespace headrace

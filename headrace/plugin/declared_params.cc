@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "headrace/base/number_text.h"
-#include "headrace/plugin/declaring.h"
+#include "headrace/plugin/declaration_check.h"
 
 namespace headrace {
 namespace {
@@ -14,7 +14,8 @@ constexpr uint32_t kMaxParams = 100, kMaxChoices = 1000;
 
 }  // namespace
 
-std::vector<Param> Declaring::params(const headrace_params& list, std::deque<std::string>& texts) {
+std::vector<Param> DeclarationCheck::params(const headrace_params& list,
+                                            std::deque<std::string>& texts) {
   check_list(list.data, list.count, list.size, kFirstParam, kMaxParams, "parameters");
   std::vector<Param> out;
   for (uint32_t i = 0; i < list.count; ++i) {
@@ -30,7 +31,7 @@ std::vector<Param> Declaring::params(const headrace_params& list, std::deque<std
   return out;
 }
 
-Param Declaring::param(const headrace_param& given, std::deque<std::string>& texts) {
+Param DeclarationCheck::param(const headrace_param& given, std::deque<std::string>& texts) {
   const std::string& name = texts.emplace_back(text(given.name, "a parameter's name"));
   static constexpr std::array<std::string_view, 34> kTaken = {
       "and",   "as",     "assert", "async",  "await",  "break",    "class", "continue", "def",
@@ -54,7 +55,7 @@ Param Declaring::param(const headrace_param& given, std::deque<std::string>& tex
   return param;
 }
 
-void Declaring::set_range(const headrace_param& given, Param& param) const {
+void DeclarationCheck::set_range(const headrace_param& given, Param& param) const {
   if (std::isnan(given.minimum) || std::isnan(given.maximum) || given.minimum > given.maximum)
     refuse("its range is " + shortest_text(given.minimum) + " to " + shortest_text(given.maximum));
   if (given.minimum != 0 || given.maximum != 0) {
@@ -69,8 +70,8 @@ void Declaring::set_range(const headrace_param& given, Param& param) const {
   if (list && given.max_count > 0) param.max_count = int(std::min(given.max_count, 1u << 20));
 }
 
-void Declaring::set_choices(const headrace_param& given, Param& param,
-                            std::deque<std::string>& texts) const {
+void DeclarationCheck::set_choices(const headrace_param& given, Param& param,
+                                   std::deque<std::string>& texts) const {
   if (given.choice_count == 0) return;
   if (given.type != HEADRACE_PARAM_TEXT) refuse("it has choices, but its type is not text");
   if (!given.choices || given.choice_count > kMaxChoices) refuse("its list of choices is invalid");
@@ -79,7 +80,7 @@ void Declaring::set_choices(const headrace_param& given, Param& param,
   }
 }
 
-void Declaring::set_type(const headrace_param& given, Param& param) const {
+void DeclarationCheck::set_type(const headrace_param& given, Param& param) const {
   const headrace_value& value = given.fallback;
   const auto inside = [&](double number) {
     if (!param.required && !(number >= param.minimum && number <= param.maximum))

@@ -33,7 +33,7 @@ const ErrorCode kOther{
     "build. Use the same file, or create the transform again. A description is plain data, and "
     "loads no library: call hr.load_plugin() before Loader.from_description()."};
 
-std::string text_of_wanted(const OpOrigin& wanted) {
+std::string expected_plugin_text(const OpOrigin& wanted) {
   return wanted.plugin + " " + wanted.version + " (" + wanted.fingerprint + ")";
 }
 
@@ -54,7 +54,7 @@ class Loaded {
     const std::string fingerprint = hex_text(content_hash(file.bytes()));
     if (wanted && wanted->fingerprint != fingerprint) {  // before any of its code runs
       raise(kOther, path.string() + " has the fingerprint " + fingerprint + ", but expected is " +
-                        text_of_wanted(*wanted));
+                        expected_plugin_text(*wanted));
     }
     MutexLock lock(mutex_);
     for (const std::unique_ptr<Plugin>& each : plugins_) {
@@ -74,7 +74,7 @@ class Loaded {
       if (each->origin.fingerprint == wanted.fingerprint) return *each;
     }
     if (may_load) return load(wanted.path, false, &wanted);
-    raise(kOther, "the plug-in " + text_of_wanted(wanted) + " is not loaded",
+    raise(kOther, "the plug-in " + expected_plugin_text(wanted) + " is not loaded",
           "hr.load_plugin(\"" + wanted.path + "\") first, if you trust that file");
   }
 

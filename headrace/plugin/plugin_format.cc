@@ -13,7 +13,7 @@
 #include "headrace/plugin/declared.h"
 #include "headrace/plugin/plugin_error.h"
 #include "headrace/plugin/plugin_opening.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -174,10 +174,10 @@ Result<void> PluginSource::parse(int64_t record, std::span<const uint8_t> bytes,
   if (!memory.wrong.empty()) return broken_plugin(part_, memory.wrong);
   if (memory.refused) {
     const auto [number, size] = *memory.refused;
-    return too_large("the field \"" + schema()[number].name + "\" has " + std::to_string(size) +
-                     " bytes, and " +
-                     (size > memory.max_bytes ? grouped(int64_t(memory.max_bytes)) + " are possible"
-                                              : "not enough memory for them"));
+    return too_large(
+        "the field \"" + schema()[number].name + "\" has " + std::to_string(size) + " bytes, and " +
+        (size > memory.max_bytes ? with_commas(int64_t(memory.max_bytes)) + " are possible"
+                                 : "not enough memory for them"));
   }
   if (!wrong.empty()) return broken_plugin(part_, wrong);
   if (status == HEADRACE_OK) return {};
@@ -248,34 +248,37 @@ bool recognized(const PluginFormat& format, const std::string& path) {
 
 }  // namespace
 
-std::unique_ptr<PluginFormat> declared_format(Declaring& declaring, const headrace_format& table,
-                                              const Plugin& plugin) {
+std::unique_ptr<PluginFormat> declared_format(DeclarationCheck& declaration_check,
+                                              const headrace_format& table, const Plugin& plugin) {
   auto out = std::make_unique<PluginFormat>();
   out->plugin = &plugin;
   out->table = table;
-  const std::string& name = out->texts.emplace_back(declaring.text(table.name, "a format's name"));
+  const std::string& name =
+      out->texts.emplace_back(declaration_check.text(table.name, "a format's name"));
   if (!is_argument_name(name) || !is_small_name(name, "_"))
-    declaring.refuse("the format \"" + name + "\" must be named like a function: a-z, 0-9 and _");
+    declaration_check.refuse("the format \"" + name +
+                             "\" must be named like a function: a-z, 0-9 and _");
   const bool again = std::ranges::any_of(
       plugin.formats, [&](const auto& other) { return other->record.name == name; });
   if (again || Registry<FormatRecord>::find(name))
-    declaring.refuse("there already is a format \"" + name + "\"");
-  declaring.set_subject("format " + name);
-  declaring.check_flags(table.flags, 0);
-  declaring.check_function(table.recognizes, "recognizes");
-  declaring.check_function(table.open, "open");
-  declaring.check_function(table.parse, "parse");
-  if (table.close) declaring.check_function(table.close, "close");
+    declaration_check.refuse("there already is a format \"" + name + "\"");
+  declaration_check.set_subject("format " + name);
+  declaration_check.check_flags(table.flags, 0);
+  declaration_check.check_function(table.recognizes, "recognizes");
+  declaration_check.check_function(table.open, "open");
+  declaration_check.check_function(table.parse, "parse");
+  if (table.close) declaration_check.check_function(table.close, "close");
   FormatRecord& record = out->record;
   record.name = name;
   record.doc =
-      out->texts.emplace_back(declaring.text(table.help, "its help") + origin_line(plugin));
-  record.example = out->texts.emplace_back(declaring.text(table.example, "its example"));
-  record.params = declaring.params(table.params, out->texts);
+      out->texts.emplace_back(declaration_check.text(table.help, "its help") + origin_line(plugin));
+  record.example = out->texts.emplace_back(declaration_check.text(table.example, "its example"));
+  record.params = declaration_check.params(table.params, out->texts);
   for (const Param& param : record.params) {
     if (param.name == "format" || param.name == "kinds" || param.name == "path" ||
         param.name == "progress" || param.name == "filesystem")
-      declaring.refuse("its parameter \"" + std::string(param.name) + "\" is one of hr.open");
+      declaration_check.refuse("its parameter \"" + std::string(param.name) +
+                               "\" is one of hr.open");
   }
   const PluginFormat* const format = out.get();
   record.recognizes = [format](const std::string& path) { return recognized(*format, path); };

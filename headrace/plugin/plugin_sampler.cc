@@ -9,7 +9,7 @@
 #include "headrace/plugin/checked_call.h"
 #include "headrace/plugin/declared.h"
 #include "headrace/plugin/plugin_error.h"
-#include "headrace/sampling/asked.h"
+#include "headrace/sampling/external_order.h"
 
 namespace headrace {
 namespace {
@@ -204,7 +204,7 @@ SamplerPtr make_order(const PluginSampler& sampler, SamplerData data, const Argu
   // When checked, whole epochs are computed, which reveals records that occur twice.
   if (any && order->size() > 0 && !sampler.plugin->checked)
     return std::make_shared<AnyPosition>(order);
-  return asked(
+  return external_order(
       {.ask = [order](uint64_t seed,
                       uint64_t epoch) { return from_indices(order->epoch(seed, epoch), false); },
        .positions = order->size(),
@@ -236,46 +236,49 @@ Param given_param(int32_t per_record) {
 
 }  // namespace
 
-std::unique_ptr<PluginSampler> declared_sampler(Declaring& declaring, const headrace_sampler& table,
+std::unique_ptr<PluginSampler> declared_sampler(DeclarationCheck& declaration_check,
+                                                const headrace_sampler& table,
                                                 const Plugin& plugin) {
   auto out = std::make_unique<PluginSampler>();
   out->plugin = &plugin;
   out->table = table;
-  const std::string& name = out->texts.emplace_back(declaring.text(table.name, "a sampler's name"));
+  const std::string& name =
+      out->texts.emplace_back(declaration_check.text(table.name, "a sampler's name"));
   if (!is_argument_name(name) || !is_small_name(name, "_"))
-    declaring.refuse("the sampler \"" + name + "\" must be named like a function: a-z, 0-9 and _");
+    declaration_check.refuse("the sampler \"" + name +
+                             "\" must be named like a function: a-z, 0-9 and _");
   const bool again = std::ranges::any_of(
       plugin.samplers, [&](const auto& other) { return other->record.name == name; });
   if (again || name == "per_epoch" || Registry<SamplerRecord>::find(name))
-    declaring.refuse("there already is a sampler \"" + name + "\"");
-  declaring.set_subject("sampler " + name);
-  declaring.check_flags(table.flags, HEADRACE_REPLACEMENT | HEADRACE_ANY_POSITION);
+    declaration_check.refuse("there already is a sampler \"" + name + "\"");
+  declaration_check.set_subject("sampler " + name);
+  declaration_check.check_flags(table.flags, HEADRACE_REPLACEMENT | HEADRACE_ANY_POSITION);
   if (table.per_record < 0 || table.per_record > HEADRACE_LENGTHS)
-    declaring.refuse("per_record is " + std::to_string(table.per_record));
-  declaring.check_function(table.order, "order");
-  if (table.create) declaring.check_function(table.create, "create");
-  if (table.destroy) declaring.check_function(table.destroy, "destroy");
-  if (table.size) declaring.check_function(table.size, "size");
-  if (table.batches) declaring.check_function(table.batches, "batches");
+    declaration_check.refuse("per_record is " + std::to_string(table.per_record));
+  declaration_check.check_function(table.order, "order");
+  if (table.create) declaration_check.check_function(table.create, "create");
+  if (table.destroy) declaration_check.check_function(table.destroy, "destroy");
+  if (table.size) declaration_check.check_function(table.size, "size");
+  if (table.batches) declaration_check.check_function(table.batches, "batches");
   if (table.batches && table.flags & HEADRACE_ANY_POSITION)
-    declaring.refuse("it has batches and HEADRACE_ANY_POSITION, of which one is possible");
+    declaration_check.refuse("it has batches and HEADRACE_ANY_POSITION, of which one is possible");
   if ((table.params.count > 0 || table.per_record != HEADRACE_NOTHING) && !table.create)
-    declaring.refuse("it has arguments, and create is NULL");
+    declaration_check.refuse("it has arguments, and create is NULL");
   constexpr PerRecord kPerRecord[] = {PerRecord::kNothing, PerRecord::kWeights, PerRecord::kLabels,
                                       PerRecord::kLengths};
   SamplerRecord& record = out->record;
   record.name = name;
   record.doc =
-      out->texts.emplace_back(declaring.text(table.help, "its help") + origin_line(plugin));
+      out->texts.emplace_back(declaration_check.text(table.help, "its help") + origin_line(plugin));
   record.example = out->texts.emplace_back("hr.sampling." + name + "(...)");
   record.origin = &plugin.origin;
   record.per_record = kPerRecord[table.per_record];
   record.given = given_param(table.per_record);
-  record.params = declaring.params(table.params, out->texts);
+  record.params = declaration_check.params(table.params, out->texts);
   for (const Param& param : record.params) {
     if (table.per_record != HEADRACE_NOTHING && param.name == record.given.name)
-      declaring.refuse("its parameter " + std::string(param.name) +
-                       " has the name of its first argument");
+      declaration_check.refuse("its parameter " + std::string(param.name) +
+                               " has the name of its first argument");
   }
   const PluginSampler* const sampler = out.get();
   record.make = [sampler](SamplerData data, const Arguments& arguments) {

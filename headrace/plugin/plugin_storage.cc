@@ -32,10 +32,11 @@ namespace {
 constexpr size_t kLongestEntry = 4096;
 
 // What a request does: in messages, and as the plug-in's function.
-struct Doing {
+struct RequestVerb {
   std::string_view verb, function;
 };
-constexpr Doing kLookAt{"look at", "look_at()"}, kList{"list", "list()"}, kRead{"read", "read()"};
+constexpr RequestVerb kLookAt{"look at", "look_at()"}, kList{"list", "list()"},
+    kRead{"read", "read()"};
 
 PluginPart part_of(const PluginStorage& storage) {
   return {"storage", std::string(storage.record.name), &storage.plugin->origin};
@@ -85,7 +86,7 @@ class PluginFiles final : public Storage {
   Result<void> create() const;
   // Calls until it succeeds, or fails for good; pauses after HEADRACE_TRY_AGAIN.
   template <class Call>
-  Result<void> retried(const std::string& path, const Doing& doing, int64_t offset,
+  Result<void> retried(const std::string& path, const RequestVerb& doing, int64_t offset,
                        const Call& call) const;
   Error failure(int32_t status, const PluginMessage& message, const std::string& path,
                 std::string_view doing, int64_t offset) const;
@@ -190,7 +191,7 @@ Error PluginFiles::failure(int32_t status, const PluginMessage& message, const s
 }
 
 template <class Call>
-Result<void> PluginFiles::retried(const std::string& path, const Doing& doing, int64_t offset,
+Result<void> PluginFiles::retried(const std::string& path, const RequestVerb& doing, int64_t offset,
                                   const Call& call) const {
   if (path.find('\0') != std::string::npos) return storage_error(ENOENT, doing.verb, path);
   if (Result<void> created = create(); !created) return created;
@@ -200,7 +201,7 @@ Result<void> PluginFiles::retried(const std::string& path, const Doing& doing, i
     name = part_.call(doing.function) + ", " + path;
     running.emplace(name);
   }
-  Tries tries;
+  RetryCount tries;
   for (;;) {
     PluginMessage message;
     const int32_t status = message.status_of([&] { return call(message); });
@@ -345,32 +346,33 @@ Result<void> PluginFiles::read(const std::string& path, const headrace_path_stat
 
 }  // namespace
 
-std::unique_ptr<PluginStorage> declared_storage(Declaring& declaring, const headrace_storage& table,
+std::unique_ptr<PluginStorage> declared_storage(DeclarationCheck& declaration_check,
+                                                const headrace_storage& table,
                                                 const Plugin& plugin) {
   auto out = std::make_unique<PluginStorage>();
   out->plugin = &plugin;
   out->table = table;
   const std::string& scheme =
-      out->texts.emplace_back(declaring.text(table.scheme, "a storage's scheme"));
+      out->texts.emplace_back(declaration_check.text(table.scheme, "a storage's scheme"));
   if (!is_small_name(scheme, "+-."))
-    declaring.refuse("the scheme \"" + scheme + "\" must consist of a-z, 0-9, +, - and .");
+    declaration_check.refuse("the scheme \"" + scheme + "\" must consist of a-z, 0-9, +, - and .");
   const bool again = std::ranges::any_of(
       plugin.storages, [&](const auto& other) { return other->record.name == scheme; });
   if (again || scheme == "file" || Registry<StorageRecord>::find(scheme))
-    declaring.refuse("there already is a storage " + scheme + "://");
-  declaring.set_subject("storage " + scheme);
-  declaring.check_flags(table.flags, 0);
-  declaring.check_function(table.look_at, "look_at");
-  declaring.check_function(table.read, "read");
-  if (table.list) declaring.check_function(table.list, "list");
-  if (table.create) declaring.check_function(table.create, "create");
+    declaration_check.refuse("there already is a storage " + scheme + "://");
+  declaration_check.set_subject("storage " + scheme);
+  declaration_check.check_flags(table.flags, 0);
+  declaration_check.check_function(table.look_at, "look_at");
+  declaration_check.check_function(table.read, "read");
+  if (table.list) declaration_check.check_function(table.list, "list");
+  if (table.create) declaration_check.check_function(table.create, "create");
   StorageRecord& record = out->record;
   record.name = scheme;
   record.doc =
-      out->texts.emplace_back(declaring.text(table.help, "its help") + origin_line(plugin));
-  record.example = out->texts.emplace_back(declaring.text(table.example, "its example"));
+      out->texts.emplace_back(declaration_check.text(table.help, "its help") + origin_line(plugin));
+  record.example = out->texts.emplace_back(declaration_check.text(table.example, "its example"));
   if (!record.example.starts_with(scheme + "://"))
-    declaring.refuse("its example does not begin with " + scheme + "://");
+    declaration_check.refuse("its example does not begin with " + scheme + "://");
   // shared: std::function copies what it holds. Requests may come until the process ends.
   const auto files = std::make_shared<const PluginFiles>(*out);
   record.storage = [files]() -> const Storage& { return *files; };

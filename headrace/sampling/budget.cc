@@ -113,7 +113,7 @@ class WithinBudgets final : public Sampler {
   };
   using Rows = std::vector<int64_t>;
   // How a range of records is sorted and split into buckets.
-  struct Cutting {
+  struct BucketSplit {
     const std::vector<Budget>& budgets;
     size_t measure = 0;
     double spread;  // maximum ratio of lengths in one bucket
@@ -145,7 +145,7 @@ class WithinBudgets final : public Sampler {
 
   // Sorts the records [first, end) by a measure, splits them where the measure grows too much or a
   // bucket has its part of the total, and splits each of these by the next measure.
-  void add_buckets(const Cutting& cutting, int64_t first, int64_t end) {
+  void add_buckets(const BucketSplit& cutting, int64_t first, int64_t end) {
     std::stable_sort(records_.begin() + first, records_.begin() + end,
                      [&](int64_t a, int64_t b) { return cutting.length(a) < cutting.length(b); });
     const auto length = [&](int64_t i) { return cutting.length(records_[size_t(i)]); };
@@ -168,7 +168,7 @@ class WithinBudgets final : public Sampler {
         before += double(length(at++));
       }
       if (cutting.measure + 1 < cutting.budgets.size()) {
-        Cutting next = cutting;
+        BucketSplit next = cutting;
         ++next.measure;
         add_buckets(next, begin, at);
       } else {

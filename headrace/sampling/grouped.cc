@@ -20,11 +20,11 @@ const ErrorCode kBadGroups{
 
 const uint64_t kGroupKey = hash_name("grouped"), kGroupPlaces = hash_name("grouped places");
 
-enum class Rest { kKeep, kDrop, kPad };
+enum class Remainder { kKeep, kDrop, kPad };
 
 class Grouped final : public Sampler {
  public:
-  Grouped(const std::vector<int64_t>& keys, const std::vector<int64_t>& batch_sizes, Rest rest)
+  Grouped(const std::vector<int64_t>& keys, const std::vector<int64_t>& batch_sizes, Remainder rest)
       : fingerprint_(mix64(kGroupKey, uint64_t(rest))) {
     std::map<int64_t, std::vector<int64_t>> by_key;
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -74,23 +74,24 @@ class Grouped final : public Sampler {
     int64_t first = 0, count = 0;  // range of the group's slots; past its records it wraps around
   };
 
-  void add_group(std::vector<int64_t> records, int64_t most, Rest rest) {
+  void add_group(std::vector<int64_t> records, int64_t most, Remainder rest) {
     const auto group = uint64_t(records_.size());
     const auto count = std::ssize(records);
     const int64_t whole = count / most, left = count % most;
-    if (rest == Rest::kKeep) {  // sizes that differ by at most one: no batch is a small remainder
+    if (rest ==
+        Remainder::kKeep) {  // sizes that differ by at most one: no batch is a small remainder
       const int64_t batches = (count + most - 1) / most;
       for (int64_t i = 0; i < batches; ++i) {
         const int64_t first = count * i / batches;
         batches_.push_back({group, first, count * (i + 1) / batches - first});
       }
     } else {
-      const bool pads = rest == Rest::kPad && left > 0;
+      const bool pads = rest == Remainder::kPad && left > 0;
       for (int64_t i = 0; i < whole + (pads ? 1 : 0); ++i) {
         batches_.push_back({group, i * most, most});
       }
       if (pads) repeated_ += most - left;
-      if (rest == Rest::kDrop) dropped_ += left;
+      if (rest == Remainder::kDrop) dropped_ += left;
     }
     records_.push_back(std::move(records));
   }
@@ -150,7 +151,9 @@ const SamplerRecord kGrouped{
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
       if (data.integers.empty()) raise(kUnusableOrder, "no records to group");
       const std::string& last = arguments.text("last");
-      const Rest rest = last == "keep" ? Rest::kKeep : last == "drop" ? Rest::kDrop : Rest::kPad;
+      const Remainder rest = last == "keep"   ? Remainder::kKeep
+                             : last == "drop" ? Remainder::kDrop
+                                              : Remainder::kPad;
       return std::make_shared<Grouped>(data.integers, arguments.integers("batch_size"), rest);
     }};
 const Register<SamplerRecord> registered_grouped(kGrouped);

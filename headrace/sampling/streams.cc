@@ -13,7 +13,7 @@
 #include "headrace/base/random.h"
 #include "headrace/sampling/batch_layout.h"
 #include "headrace/sampling/sampler_record.h"
-#include "headrace/sampling/stream_cuts.h"
+#include "headrace/sampling/stream_bounds.h"
 
 namespace headrace {
 namespace {
@@ -28,7 +28,7 @@ struct StreamOrder {
 };
 // Shared: threads continue with the epoch that they started with while the next one is made.
 using StreamPtr = std::shared_ptr<const StreamOrder>;
-using CutsPtr = std::shared_ptr<const StreamCuts>;
+using BoundsPtr = std::shared_ptr<const StreamBounds>;
 
 class Streams final : public Sampler {
  public:
@@ -96,12 +96,12 @@ class Streams final : public Sampler {
 
  private:
   struct Drawn {
-    CutsPtr cuts;
+    BoundsPtr cuts;
     StreamPtr order;
   };
   struct Epoch {
     uint64_t seed = 0, epoch = 0;
-    CutsPtr cuts;
+    BoundsPtr cuts;
     std::vector<StreamPtr> streams;  // the requested ones
   };
 
@@ -154,15 +154,16 @@ class Streams final : public Sampler {
     }
     const bool same = sticky_ && known_[0].cuts && known_[0].seed == seed;
     const uint64_t key = mix64(mix64(seed, sticky_ ? 0 : epoch + 1), kDealKey);
-    CutsPtr cuts =
-        same ? known_[0].cuts : std::make_shared<StreamCuts>(blocks_, rows_, count_, key);
+    BoundsPtr cuts =
+        same ? known_[0].cuts : std::make_shared<StreamBounds>(blocks_, rows_, count_, key);
     // Two are in use at the transition between epochs.
     known_[1] = std::exchange(
         known_[0], {seed, epoch, std::move(cuts), std::vector<StreamPtr>(size_t(count_))});
     return known_[0];
   }
 
-  StreamPtr order_of(const StreamCuts& cuts, uint64_t seed, uint64_t epoch, int64_t stream) const {
+  StreamPtr order_of(const StreamBounds& cuts, uint64_t seed, uint64_t epoch,
+                     int64_t stream) const {
     auto out = std::make_shared<StreamOrder>();
     const int64_t blocks = cuts.blocks_of(stream);
     const Permutation order(std::max<int64_t>(blocks, 1), key_of(seed, epoch, kStreamKey, stream));

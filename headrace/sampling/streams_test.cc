@@ -9,7 +9,7 @@
 
 #include "headrace/sampling/batch_layout.h"
 #include "headrace/sampling/order_test_promises.h"
-#include "headrace/sampling/stream_cuts.h"
+#include "headrace/sampling/stream_bounds.h"
 
 namespace headrace {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "headrace/base/parameters.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -53,9 +53,9 @@ void ClassList::refuse_unknown(const std::vector<std::string>& unknown,
                                const std::string& where) const {
   if (unknown.empty()) return;
   raise(kWrongClasses,
-        counted(static_cast<int64_t>(unknown.size()), "class", "classes") + " " + where +
-            (unknown.size() == 1 ? " is" : " are") + " not among the " + counted(size(), "name") +
-            " in classes=: " + quoted_list(unknown),
+        count_text(static_cast<int64_t>(unknown.size()), "class", "classes") + " " + where +
+            (unknown.size() == 1 ? " is" : " are") + " not among the " +
+            count_text(size(), "name") + " in classes=: " + quoted_list(unknown),
         "add them to classes=, or take them out of the data");
 }
 
@@ -65,7 +65,7 @@ Param classes_param() {
           .doc =
               "The class names in the order of their numbers, for example those of the training "
               "set. None: those found, sorted.",
-          .decides = Decides::kFingerprint};
+          .decides = Affects::kFingerprint};
 }
 
 std::optional<ClassList> classes_argument(const Arguments& arguments) {

@@ -78,7 +78,7 @@ bool names_mask(std::string_view name) {
 }
 
 // Whether the last two dimensions equal the size of one of the record's images.
-bool covers_a_picture(const Shape& shape, const Schema& record) {
+bool has_image_size(const Shape& shape, const Schema& record) {
   if (shape.size() < 2) return false;
   return std::ranges::any_of(record, [&](const Field& other) {
     return is_picture(other.kind) && !other.encoded && other.shape.size() == 3 &&
@@ -95,7 +95,8 @@ std::optional<Meaning> meaning_from(std::string_view said) {
   Meaning meaning(kind->kind);
   if (colon == std::string_view::npos) return meaning;
   meaning.box_format = box_format_from_name(said.substr(colon + 1));
-  const bool known = kind->kind == FieldKind::kBoxes && meaning.box_format != BoxFormat::kUnsaid;
+  const bool known =
+      kind->kind == FieldKind::kBoxes && meaning.box_format != BoxFormat::kUnspecified;
   return known ? std::optional(meaning) : std::nullopt;
 }
 
@@ -115,19 +116,20 @@ std::string known_kinds() {
 // The field with the declared kind; false if that is impossible.
 bool turn_into(const Meaning& meaning, Field& field) {
   if (field.kind != meaning.kind && !record_of(meaning.kind).take(field)) return false;
-  if (meaning.kind != FieldKind::kBoxes) field.box_format = BoxFormat::kUnsaid;
-  if (meaning.box_format == BoxFormat::kUnsaid) return true;
+  if (meaning.kind != FieldKind::kBoxes) field.box_format = BoxFormat::kUnspecified;
+  if (meaning.box_format == BoxFormat::kUnspecified) return true;
   field.box_format = meaning.box_format;
   if (is_rotated(meaning.box_format) && !is_floating(field.dtype)) return false;
   return !field.shape.empty() &&
          (field.shape.back() == numbers_of(meaning.box_format) || field.shape.back() == -1);
 }
 
-// Declaring another format does not convert: xyxy boxes would be transformed as if they were xywh.
+// DeclarationCheck another format does not convert: xyxy boxes would be transformed as if they were
+// xywh.
 bool contradicts(const Meaning& meaning, const Field& before) {
-  constexpr BoxFormat kUnsaid = BoxFormat::kUnsaid;
-  return before.kind == FieldKind::kBoxes && before.box_format != kUnsaid &&
-         meaning.box_format != kUnsaid && meaning.box_format != before.box_format;
+  constexpr BoxFormat kUnspecified = BoxFormat::kUnspecified;
+  return before.kind == FieldKind::kBoxes && before.box_format != kUnspecified &&
+         meaning.box_format != kUnspecified && meaning.box_format != before.box_format;
 }
 
 class SourceWithKinds final : public SourceAround {
@@ -209,7 +211,7 @@ class SourceWithKinds final : public SourceAround {
 
 FieldKind evident_kind(const Field& field, const Schema& record) {
   if (field.kind != FieldKind::kTensor || field.dtype == DType::kBool) {
-    const bool plane = field.kind == FieldKind::kTensor && covers_a_picture(field.shape, record);
+    const bool plane = field.kind == FieldKind::kTensor && has_image_size(field.shape, record);
     return plane ? FieldKind::kMasks : field.kind;
   }
   const std::vector<std::string> words = words_of(field.name);
@@ -220,7 +222,7 @@ FieldKind evident_kind(const Field& field, const Schema& record) {
     }
     if (field.shape.size() >= 2 && names_mask(field.name)) return FieldKind::kMasks;
   }
-  return covers_a_picture(field.shape, record) ? FieldKind::kMasks : field.kind;
+  return has_image_size(field.shape, record) ? FieldKind::kMasks : field.kind;
 }
 
 Kinds kinds_from(const std::vector<std::string>& said) {
@@ -248,14 +250,14 @@ SourcePtr with_evident_kinds(SourcePtr source, const Kinds& said, bool asks) {
   Kinds evident;
   for (const Field& field : source->schema()) {
     if (said.contains(field.name)) continue;
-    if (asks) ask_about_mask(field);
+    if (asks) reject_mask_named_image(field);
     const FieldKind kind = evident_kind(field, source->schema());
     if (kind != field.kind) evident[field.name] = kind;
   }
   return with_kinds(std::move(source), evident);
 }
 
-void ask_about_mask(const Field& field) {
+void reject_mask_named_image(const Field& field) {
   if (field.kind != FieldKind::kImage || !names_mask(field.name)) return;
   raise(kMaskOrImage, "\"" + field.name + "\" is an image, but its name contains mask",
         "kinds={\"" + field.name + "\": \"mask\"} for class ids, kinds={\"" + field.name +

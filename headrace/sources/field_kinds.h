@@ -15,7 +15,7 @@ namespace headrace {
 struct Meaning {
   Meaning(FieldKind kind = FieldKind::kTensor) : kind(kind) {}
   FieldKind kind;
-  BoxFormat box_format = BoxFormat::kUnsaid;
+  BoxFormat box_format = BoxFormat::kUnspecified;
 };
 using Kinds = std::map<std::string, Meaning>;
 
@@ -35,6 +35,6 @@ FieldKind evident_kind(const Field& field, const Schema& record);
 SourcePtr with_evident_kinds(SourcePtr source, const Kinds& said, bool asks = true);
 
 // Throws HR0182 if the field's kind is image, but its name is a mask's.
-void ask_about_mask(const Field& field);
+void reject_mask_named_image(const Field& field);
 
 }  // namespace headrace

@@ -109,7 +109,7 @@ TEST(WithKinds, ABoxFormatIsDeclaredOnce) {
   EXPECT_EQ(said_again(FieldKind::kBoxes), "accepted");
   EXPECT_NE(said_again(xywh).find("\"boxes:xywh\", but the source says xyxy"), std::string::npos);
   const SourcePtr tensor = with_kinds(said, {{"rows", FieldKind::kTensor}});
-  EXPECT_EQ(field_of(*tensor, "rows").box_format, BoxFormat::kUnsaid);
+  EXPECT_EQ(field_of(*tensor, "rows").box_format, BoxFormat::kUnspecified);
   const SourcePtr anew = with_kinds(tensor, {{"rows", xywh}});
   EXPECT_EQ(field_of(*anew, "rows").box_format, BoxFormat::kXYWH) << "whose source was wrong";
 }

@@ -9,7 +9,7 @@
 namespace headrace {
 
 std::optional<uint64_t> digest_of_file(const std::string& path) {
-  if (path.empty() || answers_later(path)) return {};
+  if (path.empty() || is_async(path)) return {};
   const Result<PathStatus> status = storage_of(path).look_at(path);
   if (!status || status->kind != PathKind::kFile) return {};
   const FileIdentity& is = status->identity;

@@ -7,6 +7,6 @@
 namespace headrace {
 
 // True for sources opened by path, false for objects that exist only in this process.
-bool is_known_elsewhere(const Source& source);
+bool has_shared_identity(const Source& source);
 
 }  // namespace headrace

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "headrace/image/render.h"
+#include "headrace/sources/header_cache.h"
 #include "headrace/sources/in_order.h"
-#include "headrace/sources/kept_headers.h"
 
 namespace headrace {
 namespace {
@@ -64,7 +64,7 @@ class HeaderReader {
 std::vector<ImageSize> read_image_sizes(const Source& source, size_t field, int threads,
                                         const Progress& progress) {
   Sizes out(static_cast<size_t>(source.size()));
-  const KeptHeaders cache(source, field);
+  const HeaderCache cache(source, field);
   if (const auto kept = cache.read(out.size() * kNumbers)) {
     for (size_t i = 0; i < out.size(); ++i) {
       out[i] = {(*kept)[i * kNumbers], (*kept)[i * kNumbers + 1], (*kept)[i * kNumbers + 2]};

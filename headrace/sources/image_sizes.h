@@ -15,7 +15,7 @@ struct ImageSize {
 };
 
 // Reads the sizes for all records, on `threads` threads, and stores them in the user's cache
-// (kept_headers.h). REQUIRES: a field of encoded images or masks. Throws what `progress` throws,
+// (header_cache.h). REQUIRES: a field of encoded images or masks. Throws what `progress` throws,
 // and storage errors.
 std::vector<ImageSize> read_image_sizes(const Source& source, size_t field, int threads,
                                         const Progress& progress);

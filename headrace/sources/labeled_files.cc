@@ -21,7 +21,7 @@ constexpr uint64_t kTables = uint64_t{256} << 10;
 // Passes an open file to the record. False if the bytes must be read instead, possibly to report an
 // error.
 bool give_open(const std::string& path, size_t field, bool shared, RecordData& out) {
-  if (!out.by_range || !(*out.by_range)[field] || answers_later(path)) return false;
+  if (!out.by_range || !(*out.by_range)[field] || is_async(path)) return false;
   if (!shared) {
     const Result<FileIdentity> identity = identity_of(path);
     if (!identity || identity->size <= kReadWhole) return false;
@@ -95,7 +95,7 @@ void LabeledFiles::read(std::span<const int64_t> indices, const std::vector<bool
 }
 
 ReadStyle LabeledFiles::read_style() const {
-  return answers_later(root()) ? ReadStyle::kLater : ReadStyle::kFiles;
+  return is_async(root()) ? ReadStyle::kLater : ReadStyle::kFiles;
 }
 
 void LabeledFiles::pieces(int64_t index, const std::vector<bool>& wanted,

@@ -9,7 +9,7 @@
 #include "headrace/base/parameters.h"
 #include "headrace/fields/media.h"
 #include "headrace/sources/labeled_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/paths.h"
 
@@ -79,7 +79,7 @@ Param outside_param() {
               "Also read files whose names are absolute or "
               "contain '..': for trusted datasets only.",
           .fallback = false,
-          .decides = Decides::kReading};
+          .decides = Affects::kReading};
 }
 
 void refuse_outside(const NameList& names, const std::string& file) {
@@ -91,9 +91,9 @@ void refuse_outside(const NameList& names, const std::string& file) {
   }
   if (count == 0) return;
   raise(kLeadsOutside,
-        (file.empty() ? std::string() : file + ": ") + counted(count, "name") + " of " +
-            grouped(names.size()) + " do not stay in its folder, \"" + std::string(names[first]) +
-            "\" first",
+        (file.empty() ? std::string() : file + ": ") + count_text(count, "name") + " of " +
+            with_commas(names.size()) + " do not stay in its folder, \"" +
+            std::string(names[first]) + "\" first",
         "outside=True reads them, if you trust the dataset");
 }
 

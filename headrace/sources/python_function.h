@@ -66,7 +66,7 @@ class PythonFunction : public ParamObject {
   virtual std::vector<Field> returns() const { return {}; }
   // Whether the kind in returns() was declared. A kind that was only inferred from the name is
   // replaced by the field's previous kind, if values of the new form allow it.
-  virtual bool says_kind(const std::string& /*field*/) const { return true; }
+  virtual bool declares_kind(const std::string& /*field*/) const { return true; }
   // The hint for a result that is not as declared; empty: the default hint, how to declare results.
   virtual std::string remedy() const { return {}; }
   virtual PythonGeometry geometry() const { return PythonGeometry::kUnknown; }

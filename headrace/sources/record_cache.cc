@@ -17,9 +17,9 @@
 #include "headrace/base/mutex.h"
 #include "headrace/base/number_text.h"
 #include "headrace/base/random.h"
+#include "headrace/sources/cached_record.h"
 #include "headrace/sources/files_read.h"
 #include "headrace/sources/identity.h"
-#include "headrace/sources/kept_record.h"
 #include "headrace/sources/source_around.h"
 #include "headrace/sources/subset.h"
 #include "headrace/storage/paths.h"
@@ -61,7 +61,7 @@ FilesDigest digest_of_later(const Source& source, int64_t record, const std::vec
     const FileIdentity known = piece.known.value_or(FileIdentity{});
     if (known.inode == 0 && known.modified_ns == 0) out.is_known = 0;
     for (const uint64_t number :
-         {hash_name(lasting_path(piece.path)), piece.offset, piece.bytes, known.inode, known.size,
+         {hash_name(stable_path(piece.path)), piece.offset, piece.bytes, known.inode, known.size,
           static_cast<uint64_t>(known.modified_ns)}) {
       out.value = mix64(out.value, number);
     }
@@ -91,7 +91,7 @@ namespace {
 
 // Why processes cannot share the records of this source; empty if they can.
 std::string why_not_shared(const Source& source, const std::vector<bool>& wanted) {
-  if (!is_known_elsewhere(source)) {
+  if (!has_shared_identity(source)) {
     return "other processes cannot recognize this source, only files and folders that were opened";
   }
   if (!digest_of_files(source, 0, wanted).is_known) return "the version of its files is not known";
@@ -109,33 +109,33 @@ std::string name_of(const Source& source, const std::vector<bool>& wanted, size_
 }  // namespace
 
 RecordCache::RecordCache(int64_t records, std::unique_ptr<SharedPages> pages, bool is_shared,
-                         std::string why_alone)
+                         std::string why_unshared)
     : records_(records),
       pages_(std::move(pages)),
       is_shared_(is_shared),
-      why_alone_(std::move(why_alone)),
-      keeper_(random_number()),
+      why_unshared_(std::move(why_unshared)),
+      writer_(random_number()),
       data_(table_bytes(records)),
       compared_(is_shared ? static_cast<size_t>(records + 63) / 64 : 0) {}
 
 size_t RecordCache::table_bytes(int64_t records) {
-  return kept_bytes((kHeadWords + static_cast<size_t>(records)) * sizeof(uint64_t));
+  return padded_value_bytes((kHeadWords + static_cast<size_t>(records)) * sizeof(uint64_t));
 }
 
 std::string RecordCache::text() const {
   return mebibytes(pages_->size()) +
          (is_shared_ ? ", shared by the processes of this machine" : ", of this process") +
-         (why_alone_.empty() ? "" : " alone: " + why_alone_);
+         (why_unshared_.empty() ? "" : " alone: " + why_unshared_);
 }
 
-const KeptRecord* RecordCache::kept_at(uint64_t offset, size_t fields) const {
+const CachedRecord* RecordCache::kept_at(uint64_t offset, size_t fields) const {
   if (offset < data_ || offset % Buffer::kAlignment != 0 || offset > pages_->size()) return nullptr;
-  return kept_record(pages_->memory() + offset, pages_->size() - offset, fields);
+  return cached_record(pages_->memory() + offset, pages_->size() - offset, fields);
 }
 
-bool RecordCache::is_of_these_files(int64_t record, const KeptRecord& kept, const Source& source,
+bool RecordCache::is_of_these_files(int64_t record, const CachedRecord& kept, const Source& source,
                                     const std::vector<bool>& wanted) {
-  if (kept.keeper == keeper_) return true;
+  if (kept.writer == writer_) return true;
   if (!is_shared_) return false;
   std::atomic<uint64_t>& bits = compared_[static_cast<size_t>(record) / 64];
   const uint64_t bit = uint64_t{1} << (record % 64);
@@ -146,22 +146,22 @@ bool RecordCache::is_of_these_files(int64_t record, const KeptRecord& kept, cons
   return true;
 }
 
-const KeptRecord* RecordCache::usable(int64_t record, const Source& source,
-                                      const std::vector<bool>& wanted) {
-  const KeptRecord* const kept =
+const CachedRecord* RecordCache::usable(int64_t record, const Source& source,
+                                        const std::vector<bool>& wanted) {
+  const CachedRecord* const kept =
       kept_at(place(record).load(std::memory_order_acquire), wanted.size());
   return kept && is_of_these_files(record, *kept, source, wanted) ? kept : nullptr;
 }
 
 bool RecordCache::find(int64_t record, const Source& source, const std::vector<bool>& wanted,
                        RecordData& out) {
-  const KeptRecord* const kept = usable(record, source, wanted);
-  if (!kept || !read_kept(*kept, record, out)) {
+  const CachedRecord* const kept = usable(record, source, wanted);
+  if (!kept || !read_cached(*kept, record, out)) {
     misses_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
   hits_.fetch_add(1, std::memory_order_relaxed);
-  if (kept->keeper != keeper_) shared_hits_.fetch_add(1, std::memory_order_relaxed);
+  if (kept->writer != writer_) shared_hits_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -177,13 +177,13 @@ uint64_t RecordCache::allocate(size_t bytes) {
 
 void RecordCache::keep(int64_t record, const RecordData& data, const FilesDigest& files) {
   for (const FieldData& field : data.fields) {
-    read_bytes_.fetch_add(kept_bytes(field.bytes.size()), std::memory_order_relaxed);
+    read_bytes_.fetch_add(padded_value_bytes(field.bytes.size()), std::memory_order_relaxed);
   }
   if (place(record).load(std::memory_order_relaxed) != kNothing) return;
-  const Buffer head = head_of_kept(data, files, keeper_);
+  const Buffer head = cached_record_header(data, files, writer_);
   uint64_t nothing = kNothing;
   if (!place(record).compare_exchange_strong(nothing, kClaimed, std::memory_order_relaxed)) return;
-  const uint64_t offset = allocate(reinterpret_cast<const KeptRecord*>(head.data())->bytes);
+  const uint64_t offset = allocate(reinterpret_cast<const CachedRecord*>(head.data())->bytes);
   if (offset == 0 || !write(offset, head.bytes(), data)) {
     place(record).store(kNothing, std::memory_order_relaxed);
     Room some = Room::kSome;
@@ -201,7 +201,7 @@ bool RecordCache::write(uint64_t offset, std::span<const uint8_t> head,
   offset += head.size();
   for (const FieldData& field : data.fields) {
     if (!pages_->write(offset, field.bytes)) return false;
-    offset += kept_bytes(field.bytes.size());
+    offset += padded_value_bytes(field.bytes.size());
   }
   return pages_->write(offset, kZeros);
 }
@@ -216,8 +216,8 @@ std::optional<std::string> RecordCache::forget_changed(const Source& source,
     const auto record =
         static_cast<int64_t>(next_look_.fetch_add(1, std::memory_order_relaxed) % records);
     uint64_t offset = place(record).load(std::memory_order_acquire);
-    const KeptRecord* const kept = kept_at(offset, wanted.size());
-    if (!kept || (kept->keeper != keeper_ && !kept->files.is_known)) continue;
+    const CachedRecord* const kept = kept_at(offset, wanted.size());
+    if (!kept || (kept->writer != writer_ && !kept->files.is_known)) continue;
     if (kept->files != digest_of_files(source, record, wanted)) {
       if (!changed) passed = 0;
       if (!changed) changed = source.where(record).file;
@@ -246,7 +246,7 @@ RecordCache::Counts RecordCache::counts() const {
 
 std::string RecordCache::caution() {
   Room none = Room::kNone;
-  if (!room_.compare_exchange_strong(none, Room::kSaid)) return {};
+  if (!room_.compare_exchange_strong(none, Room::kReported)) return {};
   return "the system has no memory for more records in the cache: " + mebibytes(counts().bytes) +
          " of " + mebibytes(pages_->size()) + " are in use";
 }

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "headrace/base/shared_pages.h"
-#include "headrace/sources/kept_record.h"
+#include "headrace/sources/cached_record.h"
 #include "headrace/sources/source.h"
 
 namespace headrace {
@@ -61,10 +61,10 @@ class RecordCache {
   // all loaders that read through it; the last one destroys it. Throws Exception HR0299.
   static std::shared_ptr<RecordCache> of(const Source& source, const std::vector<bool>& wanted,
                                          const RecordCacheOptions& options);
-  // `why_alone`: why the cache is not shared, if sharing was requested. REQUIRES: the first
+  // `why_unshared`: why the cache is not shared, if sharing was requested. REQUIRES: the first
   // table_bytes() of `pages` are writable.
   RecordCache(int64_t records, std::unique_ptr<SharedPages> pages, bool is_shared,
-              std::string why_alone);
+              std::string why_unshared);
   static size_t table_bytes(int64_t records);
 
   // Points out.fields to the cached values, which live as long as the cache. False: the record is
@@ -99,10 +99,10 @@ class RecordCache {
     return word(kHeadWords + static_cast<size_t>(record));
   }
   // Null if there is no record with this many fields at this offset.
-  const KeptRecord* kept_at(uint64_t offset, size_t fields) const;
+  const CachedRecord* kept_at(uint64_t offset, size_t fields) const;
   // The record, if it is cached and its files are unchanged.
-  const KeptRecord* usable(int64_t record, const Source& source, const std::vector<bool>& wanted);
-  bool is_of_these_files(int64_t record, const KeptRecord& kept, const Source& source,
+  const CachedRecord* usable(int64_t record, const Source& source, const std::vector<bool>& wanted);
+  bool is_of_these_files(int64_t record, const CachedRecord& kept, const Source& source,
                          const std::vector<bool>& wanted);
   uint64_t allocate(size_t bytes);
   bool write(uint64_t offset, std::span<const uint8_t> head, const RecordData& data) const;
@@ -110,15 +110,19 @@ class RecordCache {
   const int64_t records_;
   const std::unique_ptr<SharedPages> pages_;
   const bool is_shared_;
-  const std::string why_alone_;
-  const uint64_t keeper_;  // a random number that identifies this object
+  const std::string why_unshared_;
+  const uint64_t writer_;  // a random number that identifies this object
   const size_t data_;      // the offset of the first record, after the table
   // A bit per record of another process: its files were compared.
   std::vector<std::atomic<uint64_t>> compared_;
   std::atomic<size_t> next_look_{0};
   std::atomic<int64_t> hits_{0}, misses_{0}, shared_hits_{0};
   std::atomic<uint64_t> read_bytes_{0};
-  enum class Room : uint8_t { kSome, kNone, kSaid };  // the system's memory; kSaid: none, reported
+  enum class Room : uint8_t {
+    kSome,
+    kNone,
+    kReported
+  };  // the system's memory; kReported: none, reported
   std::atomic<Room> room_{Room::kSome};
 };
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "headrace/sources/held_groups.h"
+#include "headrace/sources/group_cache.h"
 #include "headrace/sources/labeled_files.h"
 
 namespace headrace {
@@ -91,13 +91,13 @@ class GroupedSource final : public Source {
 
  private:
   struct OfProcess {
-    explicit OfProcess(const RecordGroups& of) : groups(std::make_shared<HeldGroups>(of)) {}
-    const std::shared_ptr<HeldGroups> groups;  // shared: with its requests
+    explicit OfProcess(const RecordGroups& of) : groups(std::make_shared<GroupCache>(of)) {}
+    const std::shared_ptr<GroupCache> groups;  // shared: with its requests
     const int process = ::getpid();
   };
 
   // A forked child gets its own object: another thread may have been modifying the parent's.
-  HeldGroups& held() const {
+  GroupCache& held() const {
     OfProcess* found = held_.load(std::memory_order_acquire);
     if (found->process == ::getpid()) return *found->groups;
     auto made = std::make_unique<OfProcess>(groups_);

@@ -8,7 +8,7 @@
 #include "headrace/base/random.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -84,8 +84,8 @@ class SimulatedSource final : public Source {
   }
 
   std::string description() const override {
-    return "simulated (" + counted(size(), "record") + " of " + grouped(data_.record_bytes) +
-           " bytes, " + counted(data_.shards, "shard") + ")";
+    return "simulated (" + count_text(size(), "record") + " of " + with_commas(data_.record_bytes) +
+           " bytes, " + count_text(data_.shards, "shard") + ")";
   }
 
  private:

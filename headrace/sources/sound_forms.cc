@@ -7,8 +7,8 @@
 
 #include "headrace/base/mutex.h"
 #include "headrace/codecs/audio/sound.h"
-#include "headrace/fields/stored_ranges.h"
-#include "headrace/sources/kept_headers.h"
+#include "headrace/fields/byte_ranges_of.h"
+#include "headrace/sources/header_cache.h"
 
 namespace headrace {
 namespace {
@@ -62,7 +62,7 @@ SoundForms read_sound_forms(const Source& source, size_t field, const Progress& 
   std::vector<bool> wanted(source.schema().size());
   wanted[field] = true;
   std::vector<SoundForm> forms(static_cast<size_t>(source.size()));
-  const KeptHeaders cache(source, field);
+  const HeaderCache cache(source, field);
   if (const auto kept = cache.read(forms.size() * kNumbers)) {
     for (size_t i = 0; i < forms.size(); ++i) {
       const int64_t* const numbers = kept->data() + i * kNumbers;
@@ -77,7 +77,7 @@ SoundForms read_sound_forms(const Source& source, size_t field, const Progress& 
   for (int64_t i = 0; i < source.size(); ++i) {
     source.read({&i, 1}, wanted, {&record, 1});
     if (record.result) {
-      const Result<Sound> sound = open_sound(stored_ranges(record.fields[field]), decoders);
+      const Result<Sound> sound = open_sound(byte_ranges_of(record.fields[field]), decoders);
       if (sound) {
         forms[static_cast<size_t>(i)] = {sound->frames(), sound->header.sample_rate,
                                          sound->header.channels};

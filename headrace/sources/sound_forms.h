@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Facts from the headers of a source's audio: length, sample rate, number of channels. Read once,
 // on demand; kept in the process for loaders, and in the user's cache folder for later runs
-// (kept_headers.h).
+// (header_cache.h).
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ constexpr char kObject[] = "object of this process: ";
 
 std::string Source::identity() const { return kObject + std::to_string(serial_); }
 
-bool is_known_elsewhere(const Source& source) {
+bool has_shared_identity(const Source& source) {
   return source.identity().find(kObject) == std::string::npos;
 }
 

@@ -38,8 +38,8 @@ std::vector<int64_t> sizes_of(const std::vector<double>& fractions, int64_t reco
 }
 
 // All records, shuffled; with values, records with equal values are adjacent.
-std::vector<int64_t> dealing_order(int64_t records, uint64_t seed,
-                                   const std::vector<int64_t>& values) {
+std::vector<int64_t> assignment_order(int64_t records, uint64_t seed,
+                                      const std::vector<int64_t>& values) {
   std::vector<int64_t> order(records);
   std::iota(order.begin(), order.end(), 0);
   Draws draws(seed, 0, 0, kSplitKey);
@@ -81,7 +81,7 @@ std::vector<std::vector<int64_t>> split_indices(const Source& source,
   // Assigns records one by one, each to the part that is furthest behind its share. So every
   // segment of the sorted values is divided in proportion, and the sizes are exact.
   int64_t dealt = 0;
-  for (int64_t record : dealing_order(source.size(), seed, values)) {
+  for (int64_t record : assignment_order(source.size(), seed, values)) {
     ++dealt;
     const auto behind = [&](size_t part) {
       return static_cast<double>(sizes[part]) * static_cast<double>(dealt) /

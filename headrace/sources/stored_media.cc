@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "headrace/codecs/audio/sound.h"
+#include "headrace/fields/byte_ranges_of.h"
 #include "headrace/fields/pictures.h"
-#include "headrace/fields/stored_ranges.h"
 #include "headrace/image/render.h"
 #include "headrace/sources/source_around.h"
 #include "headrace/sources/subset.h"
@@ -137,7 +137,7 @@ class StoredSounds final : public SourceAround {
     inner()->read({&index, 1}, wanted, {&record, 1});
     if (!record.result) return std::move(record.result.error());
     AudioDecoders decoders;
-    const Result<Sound> sound = open_sound(stored_ranges(record.fields[number]), decoders);
+    const Result<Sound> sound = open_sound(byte_ranges_of(record.fields[number]), decoders);
     if (!sound) return sound.error();
     return sound->header;
   }

@@ -7,8 +7,8 @@
 #include "headrace/base/permutation.h"
 #include "headrace/base/random.h"
 #include "headrace/sources/fingerprint.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/sources/view.h"
-#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {
@@ -38,7 +38,7 @@ class Subset final : public View {
     return "subset " + std::to_string(fingerprint_) + " of " + base()->identity();
   }
   std::string description() const override {
-    return grouped(size()) + " of " + base()->description();
+    return with_commas(size()) + " of " + base()->description();
   }
 
   bool shuffles_itself() const override { return base()->shuffles_itself(); }
@@ -62,7 +62,7 @@ class Subset final : public View {
     std::vector<int64_t> number;
   };
   const Parts& parts() const {
-    std::call_once(parted_, [this] {
+    std::call_once(split_once_, [this] {
       for (int64_t i = 0; i < size(); ++i) {
         std::vector<int64_t>& places = parts_.places[shuffle_part(i)];
         parts_.number.push_back(static_cast<int64_t>(places.size()));
@@ -73,7 +73,7 @@ class Subset final : public View {
   }
 
   std::vector<int64_t> indices_;
-  mutable std::once_flag parted_;
+  mutable std::once_flag split_once_;
   mutable Parts parts_;  // computed by the first shuffle
   uint64_t fingerprint_ = 0;
 };
@@ -85,7 +85,7 @@ SourcePtr subset(const SourcePtr& source, std::vector<int64_t> indices) {
     if (index >= 0 && index < source->size()) continue;
     raise(kOutside,
           "record " + std::to_string(index) + " of a source with " +
-              counted(source->size(), "record"),
+              count_text(source->size(), "record"),
           "records are numbered from 0");
   }
   const auto* view = dynamic_cast<const Subset*>(source.get());

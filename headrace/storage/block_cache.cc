@@ -45,7 +45,7 @@ struct BlockCache::Part {
 
 // A read that waits for blocks.
 struct BlockCache::Assembly {
-  LaterRead read;
+  AsyncRead read;
   Far far;
   std::atomic<size_t> missing;
   std::atomic<bool> failed = false;
@@ -109,12 +109,12 @@ std::string BlockCache::caution() {
 }
 
 void BlockCache::warn(std::string text) {
-  if (!std::exchange(cautioned_, true)) {
+  if (!std::exchange(warned_, true)) {
     caution_ = std::move(text) + "; files are read from the storage";
   }
 }
 
-std::vector<BlockCache::Part> BlockCache::parts_of(const LaterRead& read) const {
+std::vector<BlockCache::Part> BlockCache::parts_of(const AsyncRead& read) const {
   std::vector<Part> out;
   const FilePiece& piece = read.piece;
   if (!folder_ || !piece.known || !tells_versions(*piece.known)) return out;
@@ -123,7 +123,7 @@ std::vector<BlockCache::Part> BlockCache::parts_of(const LaterRead& read) const 
   if (whole && size > read.max_bytes) return out;
   const uint64_t begin = whole ? 0 : piece.offset, bytes = whole ? size : piece.bytes;
   if (bytes == 0 || begin > size || bytes > size - begin) return out;  // the storage reports this
-  const std::string path = lasting_path(piece.path);
+  const std::string path = stable_path(piece.path);
   for (uint64_t at = begin; at < begin + bytes;) {
     const uint64_t offset = at / block_bytes_ * block_bytes_;
     const uint64_t end = std::min(size, offset + block_bytes_);
@@ -151,28 +151,28 @@ BlockPtr BlockCache::find(const BlockName& name, const BlockId& id) {
   return block;
 }
 
-void BlockCache::submit(std::vector<LaterRead> reads, const Far& far) {
-  for (LaterRead& read : reads) serve_or_go_far(read, far, /*may_wait=*/false);
+void BlockCache::submit(std::vector<AsyncRead> reads, const Far& far) {
+  for (AsyncRead& read : reads) serve_or_bypass(read, far, /*may_wait=*/false);
 }
 
 // Every read is answered: by the storage if there is no memory for the cache's objects.
-void BlockCache::serve_or_go_far(LaterRead& read, const Far& far, bool may_wait) {
+void BlockCache::serve_or_bypass(AsyncRead& read, const Far& far, bool may_wait) {
   try {
     serve(read, far, may_wait);
   } catch (const std::bad_alloc&) {
-    go_far(read, far);
+    bypass(read, far);
   }
 }
 
-void BlockCache::go_far(LaterRead& read, const Far& far) {
-  std::vector<LaterRead> one;
+void BlockCache::bypass(AsyncRead& read, const Far& far) {
+  std::vector<AsyncRead> one;
   one.push_back(std::move(read));
   far(std::move(one));
 }
 
-void BlockCache::serve(LaterRead& read, const Far& far, bool may_wait) {
+void BlockCache::serve(AsyncRead& read, const Far& far, bool may_wait) {
   std::vector<Part> parts = parts_of(read);
-  if (parts.empty()) return go_far(read, far);
+  if (parts.empty()) return bypass(read, far);
   uint64_t bytes = 0;
   for (const Part& part : parts) bytes += part.bytes;
   read.bytes.resize(bytes);
@@ -187,8 +187,8 @@ void BlockCache::serve(LaterRead& read, const Far& far, bool may_wait) {
     const BlockFile::Got got = block->read(part.begin, out, may_wait);
     if (got == BlockFile::Got::kWouldWait) {
       // shared: std::function must be copyable
-      auto later = std::make_shared<LaterRead>(std::move(read));
-      return threads_.call([this, later, far] { serve_or_go_far(*later, far, true); });
+      auto later = std::make_shared<AsyncRead>(std::move(read));
+      return threads_.call([this, later, far] { serve_or_bypass(*later, far, true); });
     }
     if (got == BlockFile::Got::kDamaged) {
       MutexLock lock(mutex_);
@@ -212,17 +212,17 @@ void BlockCache::serve(LaterRead& read, const Far& far, bool may_wait) {
   {
     MutexLock lock(mutex_);
     ++counts_.misses;
-    if (!is_worth_fills(read, parts)) {
+    if (!is_worth_filling(read, parts)) {
       ++counts_.around;
       counts_.far_bytes += bytes;
       parts.clear();
     }
   }
-  if (parts.empty()) return go_far(read, far);
+  if (parts.empty()) return bypass(read, far);
   serve_by_fills(read, std::move(parts), far);
 }
 
-bool BlockCache::is_worth_fills(const LaterRead& read, const std::vector<Part>& parts) {
+bool BlockCache::is_worth_filling(const AsyncRead& read, const std::vector<Part>& parts) {
   const FileIdentity& known = *read.piece.known;
   if (known_files_.insert(mix64(mix64(known.inode, hash_name(read.piece.path)), known.size))
           .second) {
@@ -259,7 +259,7 @@ BlockCache::FillPtr BlockCache::fill_of(const Part& part, const FilePiece& file,
   return fill;
 }
 
-void BlockCache::serve_by_fills(LaterRead& read, std::vector<Part> parts, const Far& far) {
+void BlockCache::serve_by_fills(AsyncRead& read, std::vector<Part> parts, const Far& far) {
   const auto assembly = std::make_shared<Assembly>();
   assembly->far = far;
   assembly->missing = parts.size();
@@ -293,7 +293,7 @@ void BlockCache::deliver(const AssemblyPtr& assembly, bool good) {
       MutexLock lock(mutex_);
       counts_.far_bytes += assembly->read.bytes.size();
     }
-    return go_far(assembly->read, assembly->far);
+    return bypass(assembly->read, assembly->far);
   }
   const auto done = std::move(assembly->read.done);
   assembly->read.result = {};
@@ -336,16 +336,16 @@ void BlockCache::begin(const FillPtr& fill) {
   }
   // Another process may have stored the block in the meantime.
   if (fill->locked && on_disk()) return;
-  LaterRead read{.piece = fill->piece};
-  read.done = [this, fill](LaterRead done) {
+  AsyncRead read{.piece = fill->piece};
+  read.done = [this, fill](AsyncRead done) {
     // shared: std::function must be copyable
-    auto arrived = std::make_shared<LaterRead>(std::move(done));
+    auto arrived = std::make_shared<AsyncRead>(std::move(done));
     threads_.call([this, fill, arrived] { fetched(fill, std::move(*arrived)); });
   };
-  go_far(read, fill->far);
+  bypass(read, fill->far);
 }
 
-void BlockCache::fetched(const FillPtr& fill, LaterRead read) {
+void BlockCache::fetched(const FillPtr& fill, AsyncRead read) {
   {
     MutexLock lock(mutex_);
     if (read.result) counts_.far_bytes += read.bytes.size();
@@ -417,7 +417,7 @@ void BlockCache::note_read(const Part& part) {
 }
 
 void BlockCache::will_read(const FilePiece& piece, const Far& far) {
-  const LaterRead read{.piece = piece};
+  const AsyncRead read{.piece = piece};
   const std::vector<Part> parts = parts_of(read);
   {
     MutexLock lock(mutex_);

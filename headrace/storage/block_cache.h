@@ -58,8 +58,8 @@ class BlockCache {
   // Waits until all blocks in flight are stored.
   void settle() EXCLUDES_LOCK(mutex_);
 
-  using Far = std::function<void(std::vector<LaterRead>)>;  // submits directly to the storage
-  void submit(std::vector<LaterRead> reads, const Far& far) EXCLUDES_LOCK(mutex_);
+  using Far = std::function<void(std::vector<AsyncRead>)>;  // submits directly to the storage
+  void submit(std::vector<AsyncRead> reads, const Far& far) EXCLUDES_LOCK(mutex_);
   // All of these bytes will be read soon.
   void will_read(const FilePiece& piece, const Far& far) EXCLUDES_LOCK(mutex_);
 
@@ -83,19 +83,20 @@ class BlockCache {
   using AssemblyPtr = std::shared_ptr<Assembly>;  // shared: by the fills that it waits for
   using FillPtr = std::shared_ptr<Fill>;          // shared: by its pending callbacks
 
-  std::vector<Part> parts_of(const LaterRead& read) const;
+  std::vector<Part> parts_of(const AsyncRead& read) const;
   BlockPtr find(const BlockName& name, const BlockId& id) EXCLUDES_LOCK(mutex_);
-  void serve_or_go_far(LaterRead& read, const Far& far, bool may_wait) EXCLUDES_LOCK(mutex_);
-  static void go_far(LaterRead& read, const Far& far);
-  void serve(LaterRead& read, const Far& far, bool may_wait) EXCLUDES_LOCK(mutex_);
-  bool is_worth_fills(const LaterRead& read, const std::vector<Part>& parts) REQUIRES_LOCK(mutex_);
-  void serve_by_fills(LaterRead& read, std::vector<Part> parts, const Far& far)
+  void serve_or_bypass(AsyncRead& read, const Far& far, bool may_wait) EXCLUDES_LOCK(mutex_);
+  static void bypass(AsyncRead& read, const Far& far);
+  void serve(AsyncRead& read, const Far& far, bool may_wait) EXCLUDES_LOCK(mutex_);
+  bool is_worth_filling(const AsyncRead& read, const std::vector<Part>& parts)
+      REQUIRES_LOCK(mutex_);
+  void serve_by_fills(AsyncRead& read, std::vector<Part> parts, const Far& far)
       EXCLUDES_LOCK(mutex_);
   FillPtr fill_of(const Part& part, const FilePiece& file, const Far& far, bool urgent)
       REQUIRES_LOCK(mutex_);
   void start_fills() EXCLUDES_LOCK(mutex_);
   void begin(const FillPtr& fill);
-  void fetched(const FillPtr& fill, LaterRead read) EXCLUDES_LOCK(mutex_);
+  void fetched(const FillPtr& fill, AsyncRead read) EXCLUDES_LOCK(mutex_);
   void keep(const FillPtr& fill) EXCLUDES_LOCK(mutex_);
   void finish(const FillPtr& fill) EXCLUDES_LOCK(mutex_);
   void deliver(const AssemblyPtr& assembly, bool good) EXCLUDES_LOCK(mutex_);
@@ -111,7 +112,7 @@ class BlockCache {
   Condition idle_;
   Counts counts_ GUARDED_BY(mutex_);
   std::string caution_ GUARDED_BY(mutex_);
-  bool cautioned_ GUARDED_BY(mutex_) = false;
+  bool warned_ GUARDED_BY(mutex_) = false;
   double closed_until_ GUARDED_BY(mutex_) = 0;  // after a failure: no fills before this time
   uint64_t known_bytes_ GUARDED_BY(mutex_) = 0;
   std::unordered_set<uint64_t> known_files_ GUARDED_BY(mutex_);

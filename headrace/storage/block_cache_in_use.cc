@@ -48,7 +48,7 @@ Uses& uses_of_process() {
 
 BlockCache* BlockCache::in_use() {
   [[maybe_unused]] static const bool asked_environment = [] {
-    const uint64_t limit = limit_of_environment();
+    const uint64_t limit = limit_from_environment();
     if (limit > 0) uses_of_process().of_environment = use(limit);
     return true;
   }();

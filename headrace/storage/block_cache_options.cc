@@ -30,7 +30,7 @@ uint64_t checked_limit(const BlockCacheOptions& options) {
         "disk_cache=" + std::to_string(least) + " or more, or none");
 }
 
-uint64_t limit_of_environment() {
+uint64_t limit_from_environment() {
   const char* text = std::getenv("HEADRACE_DISK_CACHE");
   if (!text || !*text) return 0;
   const std::optional<uint64_t> limit = byte_size_of_text(text);

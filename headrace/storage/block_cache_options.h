@@ -15,6 +15,6 @@ struct BlockCacheOptions {
 uint64_t checked_limit(const BlockCacheOptions& options);
 
 // HEADRACE_DISK_CACHE; 0 if it is not set, or "0". Throws Exception HR0298 if it is not a number.
-uint64_t limit_of_environment();
+uint64_t limit_from_environment();
 
 }  // namespace headrace

@@ -21,9 +21,9 @@
 
 #include "headrace/base/random.h"
 #include "headrace/base/registry.h"
+#include "headrace/storage/async_storage.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/file_set.h"
-#include "headrace/storage/later_storage.h"
 #include "headrace/storage/memory_files.h"
 #include "headrace/storage/temporary_folder.h"
 
@@ -70,8 +70,8 @@ TEST(BlockCache, IsActiveWhileRequested) {
 }
 
 // Reads a piece of a file, and compares it.
-testing::AssertionResult reads_right(const std::string& path, const std::vector<uint8_t>& bytes,
-                                     uint64_t offset, uint64_t count) {
+testing::AssertionResult reads_correctly(const std::string& path, const std::vector<uint8_t>& bytes,
+                                         uint64_t offset, uint64_t count) {
   const Result<File> file = File::open(path);
   if (!file) return testing::AssertionFailure() << file.error().what;
   std::vector<uint8_t> got(count);
@@ -119,16 +119,16 @@ class BlockCacheTest : public testing::Test {
 TEST_F(BlockCacheTest, ServesSecondReadsFromDiskEvenInALaterRun) {
   {
     Cached cache(folder_.path());
-    EXPECT_TRUE(reads_right(path_, bytes_, 5, 100));
-    EXPECT_TRUE(reads_right(path_, bytes_, kBlock - 10, 2 * kBlock));  // three blocks
-    EXPECT_TRUE(reads_right(path_, bytes_, 10 * kBlock - 1, 778));     // to the end
+    EXPECT_TRUE(reads_correctly(path_, bytes_, 5, 100));
+    EXPECT_TRUE(reads_correctly(path_, bytes_, kBlock - 10, 2 * kBlock));  // three blocks
+    EXPECT_TRUE(reads_correctly(path_, bytes_, 10 * kBlock - 1, 778));     // to the end
     EXPECT_EQ(cache->counts().misses, 3);
   }
   EXPECT_EQ(volume_.requests(), 5) << "each block once";
   EXPECT_EQ(blocks_in(folder_.path()).size(), 5u);
   Cached cache(folder_.path());
   for (uint64_t offset : {uint64_t{0}, uint64_t{7}, kBlock - 1, kBlock, 3 * kBlock - 40000}) {
-    EXPECT_TRUE(reads_right(path_, bytes_, offset, 40000));
+    EXPECT_TRUE(reads_correctly(path_, bytes_, offset, 40000));
   }
   EXPECT_EQ(volume_.requests(), 5);
   EXPECT_EQ(cache->counts().hits, 5);
@@ -145,7 +145,7 @@ TEST_F(BlockCacheTest, FetchesABlockOnceForConcurrentReads) {
     threads.emplace_back([&, t] {
       for (uint64_t i = 0; i < 20; ++i) {
         const uint64_t offset = mix64(uint64_t(t), i) % (bytes_.size() - 5000);
-        if (!reads_right(path_, bytes_, offset, 5000)) ++wrong;
+        if (!reads_correctly(path_, bytes_, offset, 5000)) ++wrong;
       }
     });
   }
@@ -156,11 +156,11 @@ TEST_F(BlockCacheTest, FetchesABlockOnceForConcurrentReads) {
 
 TEST_F(BlockCacheTest, NeverServesBytesOfAReplacedFile) {
   Cached cache(folder_.path());
-  EXPECT_TRUE(reads_right(path_, bytes_, 100, 5000));
+  EXPECT_TRUE(reads_correctly(path_, bytes_, 100, 5000));
   const FileSet opened({path_});
   const std::vector<uint8_t> other = content(bytes_.size(), 2);
   volume_.write("a.tar", other);
-  EXPECT_TRUE(reads_right(path_, other, 100, 5000)) << "another identity is another block";
+  EXPECT_TRUE(reads_correctly(path_, other, 100, 5000)) << "another identity is another block";
   std::vector<uint8_t> got(5000);
   ASSERT_TRUE(opened.read(0, 100, got)) << "what was opened before is still whole in the cache";
   EXPECT_TRUE(std::equal(got.begin(), got.end(), bytes_.begin() + 100));
@@ -175,25 +175,25 @@ TEST_F(BlockCacheTest, StaysWithinItsLimitAndEvictsTheLeastRecentlyUsed) {
     for (int i = 0; i < 12; ++i) {
       const std::string name = "f" + std::to_string(i);
       paths.push_back(volume_.write(name, content(kBlock, 10 + i)));
-      EXPECT_TRUE(reads_right(paths.back(), content(kBlock, 10 + i), 0, kBlock));
+      EXPECT_TRUE(reads_correctly(paths.back(), content(kBlock, 10 + i), 0, kBlock));
       cache->settle();
       EXPECT_LE(bytes_in(folder_.path()), limit);
     }
   }
   Cached cache(folder_.path(), limit);
   const int64_t before = volume_.requests();
-  EXPECT_TRUE(reads_right(paths.back(), content(kBlock, 21), 0, kBlock));
+  EXPECT_TRUE(reads_correctly(paths.back(), content(kBlock, 21), 0, kBlock));
   EXPECT_EQ(volume_.requests(), before) << "the newest one is there";
   EXPECT_GE(blocks_in(folder_.path()).size(), 5u);
 }
 
 TEST_F(BlockCacheTest, IsBypassedForRandomReadsBeyondTheLimit) {
   Cached cache(folder_.path(), 4 * kBlock);
-  EXPECT_TRUE(reads_right(path_, bytes_, 100, 5000));
-  EXPECT_TRUE(reads_right(path_, bytes_, 100, 5000));
+  EXPECT_TRUE(reads_correctly(path_, bytes_, 100, 5000));
+  EXPECT_TRUE(reads_correctly(path_, bytes_, 100, 5000));
   EXPECT_EQ(cache->counts().around, 2);
   EXPECT_EQ(cache->counts().far_bytes, 10000u) << "no whole block for one record";
-  EXPECT_TRUE(reads_right(path_, bytes_, 0, kBlock / 2)) << "half of a block";
+  EXPECT_TRUE(reads_correctly(path_, bytes_, 0, kBlock / 2)) << "half of a block";
   EXPECT_EQ(cache->counts().far_bytes, 10000u + kBlock);
 }
 
@@ -268,7 +268,7 @@ TEST_F(BlockCacheTest, ReportsTheSmallestLimitThatHoldsTheOrdersWorkingSet) {
   files.will_read(0, 0, 10 * kBlock);
   EXPECT_NE(cache->caution().find("MiB or more would do"), std::string::npos);
   for (uint64_t block = 0; block < 10; ++block) {
-    EXPECT_TRUE(reads_right(path_, bytes_, block * kBlock + 1, 1000)) << "and reads go on";
+    EXPECT_TRUE(reads_correctly(path_, bytes_, block * kBlock + 1, 1000)) << "and reads go on";
   }
   EXPECT_THROW(BlockCache(CacheDirectory(folder_.path()), {.limit = kBlock, .block_bytes = kBlock}),
                Exception);
@@ -278,7 +278,7 @@ TEST_F(BlockCacheTest, ReadsNothingFromDamagedTruncatedOrForeignFiles) {
   {
     Cached cache(folder_.path());
     for (uint64_t block = 0; block < 10; ++block) {
-      ASSERT_TRUE(reads_right(path_, bytes_, block * kBlock, 100));
+      ASSERT_TRUE(reads_correctly(path_, bytes_, block * kBlock, 100));
     }
   }
   const std::vector<fs::path> blocks = blocks_in(folder_.path());
@@ -301,7 +301,7 @@ TEST_F(BlockCacheTest, ReadsNothingFromDamagedTruncatedOrForeignFiles) {
   Cached cache(folder_.path());
   for (int round = 0; round < 2; ++round) {
     for (uint64_t block = 0; block < 10; ++block) {
-      EXPECT_TRUE(reads_right(path_, bytes_, block * kBlock, 40000));
+      EXPECT_TRUE(reads_correctly(path_, bytes_, block * kBlock, 40000));
     }
   }
   EXPECT_EQ(volume_.requests(), 10 + 9) << "what was damaged was fetched again";
@@ -323,7 +323,7 @@ TEST_F(BlockCacheTest, FollowsNoLinksAndDeletesOnlyItsOwnFiles) {
   {
     Cached cache(folder_ / "cache", 4 * kBlock);
     for (uint64_t block = 0; block < 10; ++block) {
-      EXPECT_TRUE(reads_right(path_, bytes_, block * kBlock, kBlock));
+      EXPECT_TRUE(reads_correctly(path_, bytes_, block * kBlock, kBlock));
     }
     EXPECT_NE(cache->caution(), "");
   }
@@ -339,18 +339,18 @@ TEST_F(BlockCacheTest, FollowsNoLinksAndDeletesOnlyItsOwnFiles) {
   Cached cache(other.path());
   EXPECT_EQ(cache->folder(), "");
   EXPECT_NE(cache->caution(), "");
-  EXPECT_TRUE(reads_right(path_, bytes_, 0, 1000));
+  EXPECT_TRUE(reads_correctly(path_, bytes_, 0, 1000));
 }
 
 TEST_F(BlockCacheTest, ReadsContinueWithAWarningIfNothingCanBeWritten) {
   {
     Cached none("");
-    EXPECT_TRUE(reads_right(path_, bytes_, 0, 1000));
+    EXPECT_TRUE(reads_correctly(path_, bytes_, 0, 1000));
     EXPECT_NE(none->caution().find("HEADRACE_CACHE"), std::string::npos);
     EXPECT_EQ(none->caution(), "") << "said once";
   }
   Cached file(folder_.write("file", "x"));
-  EXPECT_TRUE(reads_right(path_, bytes_, 0, 1000));
+  EXPECT_TRUE(reads_correctly(path_, bytes_, 0, 1000));
   EXPECT_NE(file->caution(), "");
   Cached shared(folder_ / "shared");
   chmod((folder_ / "shared/blocks").c_str(), 0777);
@@ -359,7 +359,7 @@ TEST_F(BlockCacheTest, ReadsContinueWithAWarningIfNothingCanBeWritten) {
 }
 
 // A file that is the same in every process: 10 blocks that answer at once.
-class SteadyFiles final : public LaterStorage {
+class SteadyFiles final : public AsyncStorage {
  public:
   static const std::vector<uint8_t>& bytes() {
     static const std::vector<uint8_t> all = content(10 * kBlock, 99);
@@ -413,7 +413,7 @@ TEST(BlockCacheChild, DISABLED_ReadsUntilItIsKilled) {
   const auto seed = static_cast<uint64_t>(getpid());
   for (uint64_t i = 0;; ++i) {
     ASSERT_TRUE(
-        reads_right("steady://a", SteadyFiles::bytes(), mix64(seed, i) % 10 * kBlock, kBlock));
+        reads_correctly("steady://a", SteadyFiles::bytes(), mix64(seed, i) % 10 * kBlock, kBlock));
   }
 }
 
@@ -424,7 +424,7 @@ TEST(BlockCacheChild, DISABLED_ReadsWithAFullDisk) {
   setrlimit(RLIMIT_FSIZE, &limit);
   Cached cache(std::getenv("HEADRACE_TEST_FOLDER"));
   for (uint64_t block = 0; block < 10; ++block) {
-    EXPECT_TRUE(reads_right("steady://a", SteadyFiles::bytes(), block * kBlock, 1000));
+    EXPECT_TRUE(reads_correctly("steady://a", SteadyFiles::bytes(), block * kBlock, 1000));
   }
   EXPECT_GE(cache->counts().failed, 1);
   EXPECT_GE(cache->counts().around, 1);
@@ -448,11 +448,11 @@ TEST_F(BlockCacheTest, LeavesNothingIncompleteWhenKilled) {
   for (int kills = 0; kills < (more ? std::atoi(more) : 3); ++kills) {
     const pid_t children[] = {run_child("ReadsUntilItIsKilled", folder_.path()),
                               run_child("ReadsUntilItIsKilled", folder_.path())};
-    const auto are_at_work = [&] {
+    const auto are_working = [&] {
       return fs::exists(folder_ / "blocks/blocks.lock") && blocks_in(folder_.path()).size() >= 2;
     };
-    for (int tries = 0; tries < 120'000 && !are_at_work(); ++tries) usleep(500);
-    ASSERT_TRUE(are_at_work());
+    for (int tries = 0; tries < 120'000 && !are_working(); ++tries) usleep(500);
+    ASSERT_TRUE(are_working());
     usleep(static_cast<useconds_t>(mix64(1, uint64_t(children[0])) % 8000));
     for (const pid_t child : children) {
       kill(child, SIGKILL);
@@ -471,7 +471,7 @@ TEST_F(BlockCacheTest, LeavesNothingIncompleteWhenKilled) {
       Cached cache(folder_.path(), 8 * kBlock);
       for (const fs::path& path : blocks_in(folder_.path())) {
         const BlockId id = block_id_of(path);
-        EXPECT_TRUE(reads_right("steady://a", SteadyFiles::bytes(), id.offset, id.bytes));
+        EXPECT_TRUE(reads_correctly("steady://a", SteadyFiles::bytes(), id.offset, id.bytes));
       }
       EXPECT_EQ(cache->counts().hits, static_cast<int64_t>(there)) << "all are whole";
     }

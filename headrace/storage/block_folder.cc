@@ -21,7 +21,7 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/number_text.h"
-#include "headrace/storage/unguessable.h"
+#include "headrace/storage/random_name.h"
 
 namespace headrace {
 namespace {
@@ -112,7 +112,7 @@ std::unique_ptr<BlockFolder> BlockFolder::open(const CacheDirectory& cache, std:
   }
   std::unique_ptr<BlockFolder> out(new BlockFolder(path, folder, locks));
   out->delete_leftovers();
-  out->count_anew();
+  out->recount();
   return out;
 }
 
@@ -164,7 +164,7 @@ bool BlockFolder::begin_fill(const BlockName& name) const {
 }
 void BlockFolder::end_fill(const BlockName& name) const { set_lock(byte_of(name, 0), F_UNLCK); }
 void BlockFolder::need(const BlockName& name) const { set_lock(byte_of(name, 1), F_RDLCK); }
-void BlockFolder::need_no_more(const BlockName& name) const { set_lock(byte_of(name, 1), F_UNLCK); }
+void BlockFolder::release_need(const BlockName& name) const { set_lock(byte_of(name, 1), F_UNLCK); }
 
 bool BlockFolder::begin_counting() const {
   for (int tries = 0; tries < kCountingTries; ++tries) {
@@ -193,7 +193,7 @@ uint64_t BlockFolder::total_bytes() const {
   return total;
 }
 
-void BlockFolder::count_anew() {
+void BlockFolder::recount() {
   MutexLock lock(counting_);
   if (!begin_counting()) return;
   write_total(total_bytes());
@@ -265,7 +265,7 @@ class BlockFolder::NewFile {
       : folder_(folder) {
     descriptor_ = ::openat(folder_, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
     if (descriptor_ < 0) {
-      name_ = file + "." + unguessable() + std::string(kUnnamed);
+      name_ = file + "." + random_name() + std::string(kUnnamed);
       descriptor_ = ::openat(folder_, name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
       if (descriptor_ >= 0) (void)::flock(descriptor_, LOCK_EX | LOCK_NB);
     }

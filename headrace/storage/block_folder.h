@@ -36,7 +36,7 @@ struct BlockName {
 struct HashBlockName {
   size_t operator()(const BlockName& name) const { return name.low; }
 };
-// `path`: without signatures that expire (lasting_path).
+// `path`: without signatures that expire (stable_path).
 BlockName name_of_block(const std::string& path, const FileIdentity& identity, uint64_t offset);
 
 class BlockFolder {
@@ -71,7 +71,7 @@ class BlockFolder {
   void end_fill(const BlockName& name) const;
   // While any process needs a block, no process evicts it.
   void need(const BlockName& name) const;
-  void need_no_more(const BlockName& name) const;
+  void release_need(const BlockName& name) const;
 
   struct Entry {
     std::string file;
@@ -95,7 +95,7 @@ class BlockFolder {
   uint64_t read_total() const;
   void write_total(uint64_t bytes) const;
   bool evict(const Entry& entry) const;
-  void count_anew() EXCLUDES_LOCK(counting_);
+  void recount() EXCLUDES_LOCK(counting_);
   void delete_leftovers() const;
 
   const std::string path_;

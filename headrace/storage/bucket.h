@@ -25,7 +25,7 @@ class Bucket {
 };
 
 // HR0229: the storage is read-only.
-Error stores_nothing_error(const std::string& path);
+Error read_only_error(const std::string& path);
 // Bucket::store() if the path is in a bucket, otherwise HR0229.
 Result<bool> store_in_bucket(const std::string& path, std::string content);
 

@@ -12,7 +12,7 @@
 #include <cstdlib>
 
 #include "headrace/storage/file.h"
-#include "headrace/storage/unguessable.h"
+#include "headrace/storage/random_name.h"
 
 namespace headrace {
 namespace {
@@ -132,7 +132,7 @@ bool CacheDirectory::write(const std::string& name,
                            std::span<const std::span<const uint8_t>> parts) const {
   if (path_.empty()) return false;
   make();
-  const std::string temporary = path_ + "/" + name + "." + unguessable() + ".tmp";
+  const std::string temporary = path_ + "/" + name + "." + random_name() + ".tmp";
   if (!write_new(path_, temporary, parts)) return false;
   if (::rename(temporary.c_str(), (path_ + "/" + name).c_str()) == 0) return true;
   ::unlink(temporary.c_str());

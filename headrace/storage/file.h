@@ -34,7 +34,7 @@ class File {
   FilePiece piece(uint64_t offset, uint64_t bytes) const {
     return {path_, offset, bytes, open_->known()};
   }
-  bool answers_later() const { return open_->known().has_value(); }
+  bool is_async() const { return open_->known().has_value(); }
   // Fills all of `out`. If the file ends before that, it is a data error.
   Result<void> read(uint64_t offset, std::span<uint8_t> out) const {
     return open_->read(offset, out);

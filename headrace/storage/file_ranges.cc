@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "headrace/base/mutex.h"
-#include "headrace/storage/later_storage.h"
+#include "headrace/storage/async_storage.h"
 #include "headrace/storage/read_deadline.h"
 #include "headrace/storage/storage_errors.h"
 
@@ -46,16 +46,16 @@ Result<void> read_local(const FileSet& files, const FileRange& range, Buffer& ou
 }
 
 void submit(const FileSet& files, std::span<const FileRange> ranges, const RangesPtr& all) {
-  std::map<const LaterStorage*, std::vector<PlacedRead>> reads;
+  std::map<const AsyncStorage*, std::vector<ScatterRead>> reads;
   for (size_t i = 0; i < ranges.size(); ++i) {
     const FileRange& range = ranges[i];
     const auto* const storage =
-        dynamic_cast<const LaterStorage*>(&storage_of(files.path(range.file)));
+        dynamic_cast<const AsyncStorage*>(&storage_of(files.path(range.file)));
     for (uint64_t at = 0; storage && at < range.bytes; at += kRequestBytes) {
       const uint64_t count = std::min(kRequestBytes, range.bytes - at);
-      PlacedRead one{.read = {.piece = files.piece(range.file, range.offset + at, count)},
-                     .places = std::span(all->bytes[i].data() + at, count)};
-      one.read.done = [all](LaterRead read) { all->arrived(std::move(read.result)); };
+      ScatterRead one{.read = {.piece = files.piece(range.file, range.offset + at, count)},
+                      .places = std::span(all->bytes[i].data() + at, count)};
+      one.read.done = [all](AsyncRead read) { all->arrived(std::move(read.result)); };
       reads[storage].push_back(std::move(one));
     }
   }
@@ -65,10 +65,10 @@ void submit(const FileSet& files, std::span<const FileRange> ranges, const Range
     MutexLock lock(all->mutex);
     all->missing = count;
   }
-  for (auto& [storage, of] : reads) storage->submit_placed(std::move(of));
+  for (auto& [storage, of] : reads) storage->submit_scattered(std::move(of));
   Result<void> local;
   for (size_t i = 0; i < ranges.size() && local; ++i) {
-    if (!answers_later(files.path(ranges[i].file))) {
+    if (!is_async(files.path(ranges[i].file))) {
       local = read_local(files, ranges[i], all->bytes[i]);
     }
   }

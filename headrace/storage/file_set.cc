@@ -34,7 +34,7 @@ FileSet::FileSet(std::vector<std::string> paths, size_t max_open)
     Result<FileIdentity> identity = identity_of(path);
     if (!identity) throw Exception(std::move(identity.error()));
     identities_.push_back(*identity);
-    answers_later_ |= headrace::answers_later(path);
+    answers_later_ |= headrace::is_async(path);
   }
   closes_ = paths_.size() > max_open_ || !IdleFiles::of_process().reserve(paths_.size());
   if (closes_) IdleFiles::of_process().add(this);

@@ -40,7 +40,7 @@ class FileSet final : private IdleFiles::Owner {
   const FileIdentity& identity(size_t file) const { return identities_[file]; }
   uint64_t total_bytes() const;
   // Whether any file is in an asynchronous storage (storage.h).
-  bool answers_later() const { return answers_later_; }
+  bool is_async() const { return answers_later_; }
   FilePiece piece(size_t file, uint64_t offset, uint64_t bytes) const {
     return {paths_[file], offset, bytes, identities_[file]};
   }

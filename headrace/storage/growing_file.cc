@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "headrace/storage/unguessable.h"
+#include "headrace/storage/random_name.h"
 
 namespace headrace {
 namespace {
@@ -20,7 +20,7 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-std::string name_beside(const std::string& path) { return path + "." + unguessable() + ".tmp"; }
+std::string name_beside(const std::string& path) { return path + "." + random_name() + ".tmp"; }
 
 }  // namespace
 

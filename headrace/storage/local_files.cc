@@ -21,7 +21,7 @@ namespace headrace {
 namespace {
 
 // After a failure: waits before the next attempt; false if there is none.
-bool wait_for_next(Tries& tries, int error_number, const FileCalls& calls) {
+bool wait_for_next(RetryCount& tries, int error_number, const FileCalls& calls) {
   if (error_number == EINTR) return true;
   const int milliseconds = tries.pause_before_next(error_number);
   if (milliseconds < 0) return false;
@@ -68,7 +68,7 @@ Result<Opened> open_regular(const std::string& path, const FileCalls& calls) {
   // O_NONBLOCK: opening a named pipe without a writer would wait forever.
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   if (path.find('\0') != std::string::npos) return storage_error(ENOENT, "open", path);
-  Tries tries;
+  RetryCount tries;
   for (;;) {
     Descriptor file(calls.open(path.c_str(), kFlags), calls);
     struct stat status{};
@@ -107,7 +107,7 @@ PathStatus status_from(const struct stat& status) {
 // next attempt opens the path again, for this call only.
 Result<void> read_fully(const std::string& path, int descriptor, uint64_t offset,
                         std::span<uint8_t> out, const FileCalls& calls) {
-  Tries tries;
+  RetryCount tries;
   Descriptor reopened(-1, calls);
   size_t done = 0;
   while (done < out.size()) {

@@ -14,11 +14,11 @@
 #include "headrace/base/random.h"
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/storage/async_storage.h"
 #include "headrace/storage/delayed_calls.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/file_times.h"
 #include "headrace/storage/folder_entries.h"
-#include "headrace/storage/later_storage.h"
 #include "headrace/storage/storage_errors.h"
 
 namespace headrace {
@@ -111,7 +111,7 @@ std::shared_ptr<State> volume_named(const std::string& name) {
   return found == volumes().by_name.end() ? nullptr : found->second;
 }
 
-class MemoryFiles final : public LaterStorage {
+class MemoryFiles final : public AsyncStorage {
  public:
   Result<PathStatus> look_at(const std::string& path) const override {
     const auto [name, rest] = split(path);

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "headrace/base/clock.h"
+#include "headrace/storage/async_storage.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/file_set.h"
 #include "headrace/storage/folder_entries.h"
-#include "headrace/storage/later_storage.h"
 #include "headrace/storage/staged_reads.h"
 #include "headrace/storage/temporary_folder.h"
 
@@ -138,13 +138,13 @@ TEST(MemoryFiles, ASlowReadDoesNotDelayTheOthers) {
   MemoryVolume volume("slow", {.fault = [](const MemoryRequest& request) {
                         return MemoryFault{.extra_seconds = request.number == 0 ? 0.2 : 0};
                       }});
-  std::vector<LaterRead> reads(8);
+  std::vector<AsyncRead> reads(8);
   std::mutex mutex;
   std::condition_variable all;
   std::vector<std::string> order;
   for (int i = 0; i < 8; ++i) {
     reads[i].piece.path = volume.write(std::to_string(i), numbers(10));
-    reads[i].done = [&](LaterRead read) {
+    reads[i].done = [&](AsyncRead read) {
       const std::lock_guard lock(mutex);
       EXPECT_TRUE(read.result);
       order.push_back(read.piece.path);
@@ -234,7 +234,7 @@ TEST(Storage, LocalPathsEqualThoseOfTheFileSystemAlone) {
 TEST(Storage, LocalFilesReadSynchronously) {
   TemporaryFolder folder;
   const std::string path = folder.write("a", "0123456789");
-  const LaterRead piece = read_and_wait(storage_of(path), {.piece = {path, 3, 4}});
+  const AsyncRead piece = read_and_wait(storage_of(path), {.piece = {path, 3, 4}});
   ASSERT_TRUE(piece.result);
   EXPECT_EQ(std::string(piece.bytes.bytes().begin(), piece.bytes.bytes().end()), "3456");
   EXPECT_EQ(read_and_wait(storage_of(path), {.piece = {.path = path}}).bytes.size(), 10u);

@@ -85,7 +85,7 @@ class NeededBlocks {
     bool was_read = false;
   };
   void erase(std::list<Block>::iterator block) {
-    folder_.need_no_more(block->name);
+    folder_.release_need(block->name);
     bytes_ -= block->bytes;
     of_name_.erase(block->name);
     blocks_.erase(block);

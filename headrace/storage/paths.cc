@@ -69,7 +69,7 @@ bool is_web_path(std::string_view path) {
   return scheme == "https" || scheme == "http";
 }
 
-std::string lasting_path(std::string_view path) {
+std::string stable_path(std::string_view path) {
   if (!is_web_path(path)) return std::string(path);
   const auto [prefix, whole] = divided(path);
   const std::string_view rest = whole.substr(0, whole.find_first_of("?#"));

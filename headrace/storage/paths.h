@@ -17,7 +17,7 @@ std::string absolute_path(std::string_view path);
 bool is_web_path(std::string_view path);
 // The permanent name of a file, for caches: without a URL's user and signature, which differ each
 // time it is signed, and with a hash of the rest of its query.
-std::string lasting_path(std::string_view path);
+std::string stable_path(std::string_view path);
 bool is_relative_path(std::string_view path);
 // The part before the last "/"; empty if there is none.
 std::string parent_path(std::string_view path);

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/storage/async_storage.h"
 #include "headrace/storage/file.h"
-#include "headrace/storage/later_storage.h"
 #include "headrace/storage/staged_reads.h"
 
 namespace headrace {
@@ -25,13 +25,13 @@ class ReadAtOnce {
   };
   // Ranges above kMax or with errors are not staged: the later reads request them again.
   ReadAtOnce(const File& file, std::vector<Range> ranges) {
-    if (!file.answers_later()) return;
-    std::vector<LaterRead> reads;
+    if (!file.is_async()) return;
+    std::vector<AsyncRead> reads;
     for (const Range& range : ranges) {
       if (range.bytes == 0 || range.bytes > kMax) continue;
       reads.push_back({.piece = file.piece(range.offset, range.bytes)});
     }
-    for (LaterRead& read : read_and_wait(storage_of(file.path()), std::move(reads))) {
+    for (AsyncRead& read : read_and_wait(storage_of(file.path()), std::move(reads))) {
       if (!read.result) continue;
       const auto memory = std::make_shared<Buffer>(std::move(read.bytes));
       pieces_.push_back(

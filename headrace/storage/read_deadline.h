@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The deadline of this thread's reads from an asynchronous storage (LaterStorage): one for all
+// The deadline of this thread's reads from an asynchronous storage (AsyncStorage): one for all
 // parts of a record. Answers that arrive later are dropped.
 #pragma once
 

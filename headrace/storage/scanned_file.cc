@@ -21,11 +21,11 @@ struct Piece {
   uint64_t number = 0;  // index of this read, in units of kScanBytes
   Mutex mutex;
   Condition changed;
-  std::optional<LaterRead> arrived GUARDED_BY(mutex);
+  std::optional<AsyncRead> arrived GUARDED_BY(mutex);
 
-  std::optional<LaterRead> taken;  // state of the reading thread
+  std::optional<AsyncRead> taken;  // state of the reading thread
 
-  LaterRead& wait() EXCLUDES_LOCK(mutex) {
+  AsyncRead& wait() EXCLUDES_LOCK(mutex) {
     if (!taken) {
       MutexLock lock(mutex);
       while (!arrived) changed.wait(mutex);
@@ -58,7 +58,7 @@ class ScannedFile final : public OpenFile {
     }
     while (!out.empty()) {
       const uint64_t number = offset / kScanBytes, skipped = offset % kScanBytes;
-      LaterRead& piece = piece_of(number);
+      AsyncRead& piece = piece_of(number);
       if (!piece.result) return piece.result.error();
       const size_t count = std::min<uint64_t>(out.size(), piece.bytes.size() - skipped);
       std::memcpy(out.data(), piece.bytes.data() + skipped, count);
@@ -89,7 +89,7 @@ class ScannedFile final : public OpenFile {
     return false;
   }
 
-  LaterRead& piece_of(uint64_t number) const {
+  AsyncRead& piece_of(uint64_t number) const {
     if (!here_ || here_->number != number) {
       const bool goes_on = here_ && here_->number + 1 == number;
       if (goes_on && here_->taken) spare_ = std::move(here_->taken->bytes);
@@ -114,13 +114,13 @@ class ScannedFile final : public OpenFile {
     auto piece = std::make_shared<Piece>();  // shared: with the read in progress
     piece->number = number;
     const uint64_t begin = number * kScanBytes;
-    std::vector<LaterRead> one(1);
+    std::vector<AsyncRead> one(1);
     one[0].piece = {.path = path_,
                     .offset = begin,
                     .bytes = std::min(kScanBytes, size() - begin),
                     .known = identity_};
     one[0].bytes = std::move(spare_);  // reuses memory that is already paged in
-    one[0].done = [piece](LaterRead done) {
+    one[0].done = [piece](AsyncRead done) {
       MutexLock lock(piece->mutex);
       piece->arrived = std::move(done);
       piece->changed.notify_all();

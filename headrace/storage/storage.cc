@@ -19,7 +19,7 @@ const ErrorCode kOnlyLocal{
     "and all other formats are read from any storage, and kept on a local disk with disk_cache=."};
 
 // Reads the whole file, or the given piece of it.
-Result<void> read_now(const Storage& storage, LaterRead& read) {
+Result<void> read_now(const Storage& storage, AsyncRead& read) {
   const FilePiece& piece = read.piece;
   if (piece.bytes == FilePiece::kWhole) {
     return storage.read_file(piece.path, read.bytes, {.max_bytes = read.max_bytes});
@@ -32,8 +32,8 @@ Result<void> read_now(const Storage& storage, LaterRead& read) {
 
 }  // namespace
 
-void Storage::submit(std::vector<LaterRead> reads) const {
-  for (LaterRead& read : reads) {
+void Storage::submit(std::vector<AsyncRead> reads) const {
+  for (AsyncRead& read : reads) {
     read.result = read_now(*this, read);
     const auto done = std::move(read.done);
     done(std::move(read));

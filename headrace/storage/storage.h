@@ -80,12 +80,12 @@ struct FilePiece {
 
 // A read that completes later. `done` is called once, with the read itself, from any thread,
 // without holding locks of the storage; it must not throw or wait for another read.
-struct LaterRead {
+struct AsyncRead {
   FilePiece piece = {};
   uint64_t max_bytes = ReadLimits().max_bytes;  // of a whole file; a larger one is HR0206
   Buffer bytes = {};                            // complete if `result` is good
   Result<void> result = {};
-  std::function<void(LaterRead)> done = {};
+  std::function<void(AsyncRead)> done = {};
   // Once stopped, the bytes are no longer needed: the request may end early, with an error.
   std::stop_token unneeded = {};
 };
@@ -118,9 +118,9 @@ class Storage {
 
   // Whether the storage is asynchronous: requests take so long that many must be in flight. Then
   // read-ahead submits them, and no thread waits.
-  virtual bool answers_later() const { return false; }
+  virtual bool is_async() const { return false; }
   // Starts all reads. Synchronous storages read immediately, on the calling thread.
-  virtual void submit(std::vector<LaterRead> reads) const;
+  virtual void submit(std::vector<AsyncRead> reads) const;
 };
 
 struct StorageRecord {
@@ -134,10 +134,10 @@ struct StorageRecord {
 const Storage& storage_of(std::string_view path);
 // The part before "://", empty without one; whether or not such a storage exists.
 std::string_view scheme_of(std::string_view path);
-inline bool answers_later(std::string_view path) { return storage_of(path).answers_later(); }
+inline bool is_async(std::string_view path) { return storage_of(path).is_async(); }
 // Adds a range if it is in an asynchronous storage.
 inline void add_piece(FilePiece piece, std::vector<FilePiece>& out) {
-  if (answers_later(piece.path)) out.push_back(std::move(piece));
+  if (is_async(piece.path)) out.push_back(std::move(piece));
 }
 // Returns the path if it is local, for code that supports only local files (another library, a
 // writer). Otherwise throws Exception HR0214, which names `who`.

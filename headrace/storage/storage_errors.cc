@@ -56,7 +56,7 @@ const ErrorCode kChanged{
 
 }  // namespace
 
-bool may_pass(int error_number) {
+bool is_transient(int error_number) {
   switch (error_number) {
     case EIO:
     case ESTALE:
@@ -111,7 +111,7 @@ Error storage_error(int error_number, std::string_view doing, const std::string&
       error.hint = "raise the limit of open files (ulimit -n)";
       break;
     default:
-      if (may_pass(error_number)) {
+      if (is_transient(error_number)) {
         error.note = "tried " + std::to_string(kReadRetries + 1) + " times";
       }
       error.hint = "check the kernel's log (dmesg), and the network file system if there is one";

@@ -15,14 +15,14 @@ namespace headrace {
 inline constexpr int kReadRetries = 3;
 inline constexpr int kFirstPauseMs = 50;
 
-bool may_pass(int error_number);
+bool is_transient(int error_number);
 
 // Counts the attempts of one operation.
-class Tries {
+class RetryCount {
  public:
   // After a failure: the milliseconds to wait before the next attempt, or -1 if there is none.
   int pause_before_next(int error_number) {
-    if (!may_pass(error_number) || done_ == kReadRetries) return -1;
+    if (!is_transient(error_number) || done_ == kReadRetries) return -1;
     return kFirstPauseMs << (2 * done_++);
   }
 

@@ -17,14 +17,14 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/number_text.h"
-#include "headrace/storage/about_copy.h"
+#include "headrace/storage/copy_info.h"
+#include "headrace/storage/copy_lock.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/file_times.h"
 #include "headrace/storage/growing_file.h"
-#include "headrace/storage/makers_lock.h"
 #include "headrace/storage/paths.h"
 
-// Next to the copy "unpacked-NAME" is "unpacked-NAME.about" (about_copy.h). NAME is made from the
+// Next to the copy "unpacked-NAME" is "unpacked-NAME.about" (copy_info.h). NAME is made from the
 // path and the file's identity. The file's first and last bytes are compared, too: streams end with
 // a checksum, so this detects a file that was changed within one clock tick.
 //
@@ -101,7 +101,7 @@ class RunningHash {
 
 std::string name_for(const std::string& path, const FileIdentity& identity) {
   ByteWriter out;
-  out.bytes(lasting_path(path));
+  out.bytes(stable_path(path));
   out.number(identity.device);
   out.number(identity.inode);
   out.number(identity.size);
@@ -136,19 +136,19 @@ struct Wanted {
 };
 
 // The stored description of the copy, if the file and the copy's size are unchanged.
-std::optional<AboutCopy> about_kept(const Wanted& wanted) {
+std::optional<CopyInfo> cached_copy_info(const Wanted& wanted) {
   Buffer bytes;
   if (!wanted.cache.read(wanted.about(), bytes)) return {};
-  std::optional<AboutCopy> about = about_from_bytes(bytes.bytes());
-  if (!about || about->packed_path != lasting_path(wanted.file.path())) return {};
+  std::optional<CopyInfo> about = copy_info_from_bytes(bytes.bytes());
+  if (!about || about->packed_path != stable_path(wanted.file.path())) return {};
   if (about->packed != wanted.packed || !wanted.cache.trusts(wanted.name)) return {};
   const std::optional<CopyState> now = state_of_copy(wanted.path());
   if (!now || now->bytes != about->copy.bytes) return {};
   return about;
 }
 
-std::optional<UnpackedCopy> kept_copy(const Wanted& wanted) {
-  std::optional<AboutCopy> about = about_kept(wanted);
+std::optional<UnpackedCopy> cached_copy(const Wanted& wanted) {
+  std::optional<CopyInfo> about = cached_copy_info(wanted);
   if (!about || state_of_copy(wanted.path()) != about->copy) return {};
   return UnpackedCopy{.path = wanted.path(), .damage = std::move(about->damage)};
 }
@@ -171,13 +171,13 @@ std::optional<uint64_t> hash_of_file(const std::string& path, const Passed& pass
 // A copy whose times differ, but whose contents match; see Note [Trusting a copy]. Stores its new
 // times.
 std::optional<UnpackedCopy> proven_copy(const Wanted& wanted, const Passed& passed) {
-  std::optional<AboutCopy> about = about_kept(wanted);
+  std::optional<CopyInfo> about = cached_copy_info(wanted);
   if (!about) return {};
   const std::optional<CopyState> before = state_of_copy(wanted.path());
   if (!before || hash_of_file(wanted.path(), passed) != about->hash) return {};
   if (state_of_copy(wanted.path()) != before) return {};
   about->copy = *before;
-  (void)wanted.cache.write(wanted.about(), bytes_from_about(*about));
+  (void)wanted.cache.write(wanted.about(), bytes_from_copy_info(*about));
   return UnpackedCopy{.path = wanted.path(), .damage = std::move(about->damage)};
 }
 
@@ -225,7 +225,7 @@ class Job {
     for (;;) {
       if (between_) {
         if (in.empty()) return {};
-        if (streams_ > 0 && !begins_another(in)) return {};
+        if (streams_ > 0 && !starts_new_stream(in)) return {};
         between_ = false;
       }
       const Unpacker::Step step = unpacker_->run(in, std::span(out_.data() + used_, room()));
@@ -257,7 +257,7 @@ class Job {
 
   // Whether another stream follows. Skips zeros, as written by tape drives, which may fill the rest
   // of the file.
-  bool begins_another(std::span<const uint8_t>& in) {
+  bool starts_new_stream(std::span<const uint8_t>& in) {
     size_t zeros = 0;
     while (zeros < in.size() && in[zeros] == 0) ++zeros;
     padded_ = padded_ || zeros > 0;
@@ -325,12 +325,12 @@ class Job {
     std::optional<CopyState> state = state_of_copy(wanted_.path());
     if (state) state->bytes = written_;
     const bool kept =
-        state &&
-        cache_.write(wanted_.about(), bytes_from_about({.packed_path = lasting_path(file_.path()),
-                                                        .packed = wanted_.packed,
-                                                        .copy = *state,
-                                                        .hash = hash_.value(),
-                                                        .damage = damage_}));
+        state && cache_.write(wanted_.about(),
+                              bytes_from_copy_info({.packed_path = stable_path(file_.path()),
+                                                    .packed = wanted_.packed,
+                                                    .copy = *state,
+                                                    .hash = hash_.value(),
+                                                    .damage = damage_}));
     if (!kept) {
       const int why = errno;
       ::unlink(wanted_.path().c_str());
@@ -381,11 +381,11 @@ Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing,
   Result<PackedState> packed = state_of_packed(*file);
   if (!packed) return std::move(packed.error());
   const Wanted wanted{*file, *packed, name_for(path, *identity), cache};
-  if (std::optional<UnpackedCopy> copy = kept_copy(wanted)) return std::move(*copy);
-  const MakersLock lock(wanted.path() + ".lock", [&] {
+  if (std::optional<UnpackedCopy> copy = cached_copy(wanted)) return std::move(*copy);
+  const CopyLock lock(wanted.path() + ".lock", [&] {
     if (passed) passed(0);
   });
-  if (std::optional<UnpackedCopy> copy = kept_copy(wanted)) return std::move(*copy);
+  if (std::optional<UnpackedCopy> copy = cached_copy(wanted)) return std::move(*copy);
   if (std::optional<UnpackedCopy> copy = proven_copy(wanted, passed)) return std::move(*copy);
   return Job(wanted, packing, passed, limits).run();
 }

@@ -132,7 +132,7 @@ TEST_F(UnpackedCopyTest, is_recreated_when_the_file_changes) {
 }
 
 // In place, and with the old time of modification. Again until the clock of the status has ticked.
-void write_unnoticed(const std::string& path, const std::string& bytes) {
+void write_keeping_times(const std::string& path, const std::string& bytes) {
   const auto time = fs::last_write_time(path);
   const int64_t before = status_changed_ns(path);
   while (status_changed_ns(path) == before) {
@@ -144,7 +144,7 @@ void write_unnoticed(const std::string& path, const std::string& bytes) {
 TEST_F(UnpackedCopyTest, is_recreated_when_it_was_modified) {
   data.write("a.gz", gzipped("what was packed"));
   const std::string path = copy("a.gz", Packing::kGzip)->path;
-  write_unnoticed(path, "what was forged");
+  write_keeping_times(path, "what was forged");
   EXPECT_EQ(content_of(copy("a.gz", Packing::kGzip)->path), "what was packed");
 }
 
@@ -194,7 +194,7 @@ TEST_F(UnpackedCopyTest, is_recreated_when_the_middle_of_the_file_is_written_in_
   data.write("a.zst", stored());
   EXPECT_TRUE(content_of(copy("a.zst", Packing::kZstd)->path) == plain);
   plain[20'000] ^= 1;
-  write_unnoticed(data / "a.zst", stored());
+  write_keeping_times(data / "a.zst", stored());
   EXPECT_TRUE(content_of(copy("a.zst", Packing::kZstd)->path) == plain);
   EXPECT_EQ(entries().size(), 2u);  // in the place of the old one
 }

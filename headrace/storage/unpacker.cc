@@ -76,7 +76,7 @@ class Zstd final : public Unpacker {
     ZSTD_inBuffer from{in.data(), std::min(in.size(), at_ == 0 ? 1 : kPiece), 0};
     ZSTD_outBuffer to{out.data(), out.size(), 0};
     Step step;
-    if (!begins_well(in)) {
+    if (!has_valid_header(in)) {
       step.result = damaged_packing("no zstd frame where one should be");
       return step;
     }
@@ -127,7 +127,7 @@ class Zstd final : public Unpacker {
 
   // Accepts only standard frames: the library may also support older formats, with code that is not
   // safe for hostile input.
-  bool begins_well(std::span<const uint8_t> in) {
+  bool has_valid_header(std::span<const uint8_t> in) {
     for (uint64_t i = at_; i < header_.size() && i - at_ < in.size(); ++i) {
       header_[i] = in[i - at_];
       if (i >= kFrame.size()) continue;

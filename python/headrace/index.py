@@ -80,7 +80,7 @@ def index(
 
 def _store_beside(engine: _core.Source, local: Path | None) -> list[dict[str, Any]]:
     """The path of each index, its size, and whether it is new."""
-    indexes = _core.indexes_beside(engine)
+    indexes = _core.index_sidecars(engine)
     if not indexes:
         raise _NOTHING_BESIDE.error(
             "the source has no remote container",

@@ -14,7 +14,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kWavName = "WAV";
-constexpr uint32_t kUnsaid = 0xFFFFFFFF;  // a length that is stored elsewhere, or was unknown
+constexpr uint32_t kUnspecified = 0xFFFFFFFF;  // a length that is stored elsewhere, or was unknown
 constexpr uint32_t kPcm = 1, kFloat = 3, kALawTag = 6, kMuLawTag = 7, kExtensible = 0xFFFE;
 constexpr size_t kChunkHeader = 8, kFirstChunk = 12, kFormatBytes = 16, kExtensibleBytes = 40;
 
@@ -48,7 +48,7 @@ Result<bool> is_chunks(const ByteRanges& file, uint64_t at) {
 Result<uint64_t> data_bytes(const ByteRanges& file, uint64_t body, uint64_t promised) {
   constexpr uint64_t kUnsaidWide = ~uint64_t{0};
   const uint64_t there = file.size() - body;
-  if (promised == kUnsaid || promised == kUnsaidWide) return there;
+  if (promised == kUnspecified || promised == kUnsaidWide) return there;
   if (promised > 0 || there == 0) return promised;
   const Result<bool> empty = is_chunks(file, body);
   if (!empty) return empty.error();
@@ -165,13 +165,13 @@ Result<WavHeader> read_wav_header(const ByteRanges& file) {
     if (says(*bytes, 0, "data")) {
       if (!has_format) return corrupt_sound(kWavName, "its data chunk comes before its fmt chunk");
       const Result<uint64_t> found =
-          data_bytes(file, body, wide && length == kUnsaid ? wide_data : length);
+          data_bytes(file, body, wide && length == kUnspecified ? wide_data : length);
       if (!found) return found.error();
       const uint64_t promised = *found;
       header.data = body;
       header.sound.frames = static_cast<int64_t>(promised / header.frame_bytes);
       // Such a file is too large for 32 bits.
-      if (!wide && there - std::min(there, promised) > kUnsaid) {
+      if (!wide && there - std::min(there, promised) > kUnspecified) {
         return corrupt_sound(kWavName, "its header promises " + std::to_string(promised) +
                                            " bytes of samples, and gigabytes more follow");
       }

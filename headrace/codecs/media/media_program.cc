@@ -5,7 +5,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "headrace/base/own_folder.h"
+#include "headrace/base/library_folder.h"
 
 // For builds without the program.
 #if !defined(HEADRACE_AV_PACKAGE)
@@ -24,9 +24,9 @@ constexpr std::string_view kProgram = "headrace-av", kWheel = HEADRACE_AV_WHEEL;
 }  // namespace
 
 std::string media_program() {
-  if (own_folder().empty()) return {};  // it is unknown what is next to the engine
-  const std::filesystem::path ours = own_folder() / kProgram;
-  const std::filesystem::path wheels = own_folder().parent_path() / "headrace_media" / kProgram;
+  if (library_folder().empty()) return {};  // it is unknown what is next to the engine
+  const std::filesystem::path ours = library_folder() / kProgram;
+  const std::filesystem::path wheels = library_folder().parent_path() / "headrace_media" / kProgram;
   std::error_code ignored;
   const bool in_wheel = !kWheel.empty() && !std::filesystem::exists(ours, ignored);
   return (in_wheel ? wheels : ours).string();

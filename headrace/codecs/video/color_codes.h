@@ -15,7 +15,7 @@ inline ColorMatrix color_matrix_from(uint64_t code) {
     case 1:
       return ColorMatrix::kBT709;
     case 2:
-      return ColorMatrix::kUnsaid;
+      return ColorMatrix::kUnspecified;
     case 4:
       return ColorMatrix::kFCC;
     case 5:
@@ -33,7 +33,7 @@ inline ColorMatrix color_matrix_from(uint64_t code) {
 inline ColorTransfer color_transfer_from(uint64_t code) {
   if (code == 16) return ColorTransfer::kPQ;
   if (code == 18) return ColorTransfer::kHLG;
-  return code == 2 ? ColorTransfer::kUnsaid : ColorTransfer::kStandard;
+  return code == 2 ? ColorTransfer::kUnspecified : ColorTransfer::kStandard;
 }
 
 }  // namespace headrace

@@ -43,7 +43,7 @@ YuvMatrix matrix_of(ColorMatrix matrix) {
       return YuvMatrix::kSMPTE240M;
     case ColorMatrix::kFCC:
       return YuvMatrix::kFCC;
-    case ColorMatrix::kUnsaid:
+    case ColorMatrix::kUnspecified:
     case ColorMatrix::kBT601:
     case ColorMatrix::kIdentity:
     case ColorMatrix::kOther:

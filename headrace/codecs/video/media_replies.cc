@@ -62,14 +62,15 @@ Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t
                .bits = frame.bits,
                .color = track.color};
   // The stream is more reliable than the container's copy.
-  if (const auto matrix = static_cast<ColorMatrix>(frame.matrix); matrix != ColorMatrix::kUnsaid) {
+  if (const auto matrix = static_cast<ColorMatrix>(frame.matrix);
+      matrix != ColorMatrix::kUnspecified) {
     out.color.matrix = matrix;
   }
-  if (const auto range = static_cast<ColorRange>(frame.range); range != ColorRange::kUnsaid) {
+  if (const auto range = static_cast<ColorRange>(frame.range); range != ColorRange::kUnspecified) {
     out.color.range = range;
   }
   if (const auto transfer = static_cast<ColorTransfer>(frame.transfer);
-      transfer != ColorTransfer::kUnsaid) {
+      transfer != ColorTransfer::kUnspecified) {
     out.color.transfer = transfer;
   }
   if (out.color.matrix == ColorMatrix::kOther) {

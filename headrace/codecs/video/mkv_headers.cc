@@ -60,7 +60,7 @@ void read_mkv_color(const EbmlElement& color, VideoColor& out) {
     if (element.id == mkv::kRange) {
       out.range = number == 1   ? ColorRange::kLimited
                   : number == 2 ? ColorRange::kFull
-                                : ColorRange::kUnsaid;
+                                : ColorRange::kUnspecified;
     }
   });
 }

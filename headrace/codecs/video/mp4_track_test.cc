@@ -178,7 +178,7 @@ TEST(AnMp4File, HasItsColors) {
             (VideoColor{ColorMatrix::kBT2020, ColorRange::kFull, ColorTransfer::kPQ}));
   movie.entry_boxes = coded + box("colr", text("nclc") + Bytes{0, 1, 0, 1, 0, 1});
   EXPECT_EQ(track_of(movie.file()).color,
-            (VideoColor{ColorMatrix::kBT709, ColorRange::kUnsaid, ColorTransfer::kStandard}));
+            (VideoColor{ColorMatrix::kBT709, ColorRange::kUnspecified, ColorTransfer::kStandard}));
   movie.entry_boxes = coded + box("colr", text("nclx") + Bytes{0, 9, 0, 18, 0, 14, 0});
   EXPECT_EQ(track_of(movie.file()).color,
             (VideoColor{ColorMatrix::kOther, ColorRange::kLimited, ColorTransfer::kHLG}));

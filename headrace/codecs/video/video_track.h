@@ -19,7 +19,7 @@ enum class VideoCodec : uint8_t { kH264, kHEVC, kVP8, kVP9, kAV1, kMPEG4, kMJPEG
 // The matrix between RGB and YCbCr. Files that do not specify it are treated as BT.601, as is
 // usual; kOther: an unknown matrix, with which colors cannot be computed.
 enum class ColorMatrix : uint8_t {
-  kUnsaid,
+  kUnspecified,
   kBT601,
   kBT709,
   kBT2020,
@@ -28,14 +28,14 @@ enum class ColorMatrix : uint8_t {
   kIdentity,
   kOther
 };
-enum class ColorRange : uint8_t { kUnsaid, kLimited, kFull };
+enum class ColorRange : uint8_t { kUnspecified, kLimited, kFull };
 // The transfer function. PQ and HLG are high dynamic range.
-enum class ColorTransfer : uint8_t { kUnsaid, kStandard, kPQ, kHLG };
+enum class ColorTransfer : uint8_t { kUnspecified, kStandard, kPQ, kHLG };
 
 struct VideoColor {
-  ColorMatrix matrix = ColorMatrix::kUnsaid;
-  ColorRange range = ColorRange::kUnsaid;
-  ColorTransfer transfer = ColorTransfer::kUnsaid;
+  ColorMatrix matrix = ColorMatrix::kUnspecified;
+  ColorRange range = ColorRange::kUnspecified;
+  ColorTransfer transfer = ColorTransfer::kUnspecified;
   bool operator==(const VideoColor&) const = default;
 };
 

@@ -71,7 +71,7 @@ Result<void> RowWriter::add_clip(size_t i, RowSource& source, Tasks& to_render) 
   if (output.as_list) {
     const Shape shape = clip_shape(output, picture);
     if (bytes > max_listed_) {
-      return listed_too_large(output.name, first.dtype(), shape, max_listed_);
+      return list_too_large(output.name, first.dtype(), shape, max_listed_);
     }
     std::shared_ptr<void> memory = rows_.memory(i, bytes);
     source.list_bytes += bytes;

@@ -121,7 +121,7 @@ Result<void> RowWriter::write_list_value(size_t i, RowSource& source) {
   const bool scalar = value.bytes.empty() && output.state.shape.empty();
   const size_t bytes = scalar ? 8 : sound.is_encoded() ? sound.sample_bytes() : value.bytes.size();
   if (sound.is_encoded() && bytes > max_listed_) {
-    return listed_too_large(output.name, DType::kFloat32, shape, max_listed_);
+    return list_too_large(output.name, DType::kFloat32, shape, max_listed_);
   }
   const TensorView to = make_item(i, source, shape, bytes);
   if (sound.is_encoded()) {

@@ -22,7 +22,7 @@ const ErrorCode kListedTooLarge{
 
 }  // namespace
 
-Error listed_too_large(const std::string& name, DType dtype, const Shape& shape, size_t most) {
+Error list_too_large(const std::string& name, DType dtype, const Shape& shape, size_t most) {
   return {.code = &kListedTooLarge,
           .what = "\"" + name + "\" would be " + text_of(dtype, shape) + ", memory_limit leaves " +
                   std::to_string(most >> 20) + " MiB"};
@@ -82,7 +82,7 @@ Result<void> RowWriter::add_picture(size_t i, RowSource& source, Tasks& to) {
   }
   if (output.as_list) {
     if (bytes > max_listed_) {
-      return listed_too_large(output.name, recipe.dtype(), shape, max_listed_);
+      return list_too_large(output.name, recipe.dtype(), shape, max_listed_);
     }
     std::shared_ptr<void>& own = field.item_memory[source.row];
     own = rows_.memory(i, bytes);

@@ -66,7 +66,7 @@ class RowWriter {
 };
 
 // HR0707: a single value of a list is too large.
-Error listed_too_large(const std::string& name, DType dtype, const Shape& shape, size_t most);
+Error list_too_large(const std::string& name, DType dtype, const Shape& shape, size_t most);
 // HR0741.
 Error shape_differs(std::string what);
 

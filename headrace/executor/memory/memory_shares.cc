@@ -41,7 +41,7 @@ size_t batch_bytes(const Plan& plan, int64_t rows, const DeviceWork& left) {
   for (size_t i = 0; i < plan.outputs().size(); ++i) {
     const Output& output = plan.outputs()[i];
     if (left.finishes(i)) bytes += slot_row_bytes(output, i, left);
-    if (left.decodes(i)) bytes += CodedRows::told_row_bytes(left.coded_row);
+    if (left.decodes(i)) bytes += CodedRows::instruction_row_bytes(left.coded_row);
     if (left.place(i) != FinishPlace::kDevice) bytes += output.bytes_per_record;
   }
   return bytes * size_t(rows);

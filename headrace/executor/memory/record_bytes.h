@@ -17,7 +17,7 @@ class RecordBytes {
  public:
   explicit RecordBytes(const Plan& plan);
 
-  bool asks_early() const { return before_end_.any; }
+  bool reserves_early() const { return before_end_.any; }
   // Size of the largest image that steps render, if it is known.
   size_t largest_image() const { return before_end_.largest; }
   // Bytes held from reading its header until it is written: of_one() without its partners,

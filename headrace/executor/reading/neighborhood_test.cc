@@ -20,13 +20,13 @@ struct Piece {
 };
 using Pieces = std::map<int64_t, Piece>;
 
-struct Asked {
+struct RequestedRange {
   int64_t requests = 0, looks = 0;
 };
 
 // Takes pieces of 1 byte away in the order in which they are due, by requests of `most` bytes.
-Asked ask_for(Pieces pieces, const std::vector<int64_t>& due, int64_t most) {
-  Asked out;
+RequestedRange ask_for(Pieces pieces, const std::vector<int64_t>& due, int64_t most) {
+  RequestedRange out;
   for (const int64_t place : due) {
     const auto piece = pieces.find(place);
     if (piece == pieces.end()) continue;

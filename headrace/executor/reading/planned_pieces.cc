@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "headrace/executor/reading/neighborhood.h"
-#include "headrace/storage/later_storage.h"
+#include "headrace/storage/async_storage.h"
 
 namespace headrace {
 namespace {
@@ -46,7 +46,7 @@ std::pair<PlannedPieces::Iterator, PlannedPieces::Iterator> PlannedPieces::reque
     Iterator piece) {
   const Planned& due = piece->second;
   // A local file among remote ones is not on storage that reads several ranges at once.
-  if (is_whole(due.piece) || !answers_later(due.piece.path)) return {piece, std::next(piece)};
+  if (is_whole(due.piece) || !is_async(due.piece.path)) return {piece, std::next(piece)};
   const bool first = due.number < first_end_;
   const uint64_t most = std::min<uint64_t>(first ? kFirstTogether : kMaxTogether, share_bytes_ / 8);
   const auto block = block_of(due.index);

@@ -26,11 +26,11 @@ ReadAhead::ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_by
       record_timeout_(record_timeout),
       python_(source_->read_style() == ReadStyle::kPython),
       memory_(source_->read_style() == ReadStyle::kMemory),
-      later_(source_->read_style() == ReadStyle::kLater),
+      async_(source_->read_style() == ReadStyle::kLater),
       planned_(share_bytes),
-      share_(share_bytes, later_),
+      share_(share_bytes, async_),
       inbox_(std::make_shared<Inbox>()) {
-  if (!memory_ && !later_) share_.reserve_spares();
+  if (!memory_ && !async_) share_.reserve_spares();
   MutexLock lock(inbox_->mutex);
   inbox_->owner = this;
 }
@@ -48,7 +48,7 @@ ReadAhead::~ReadAhead() {
     readers.swap(readers_);
   }
   for (std::thread& reader : readers) reader.join();
-  if (!later_) return;
+  if (!async_) return;
   {
     MutexLock lock(mutex_);
     drop(INT64_MAX);
@@ -59,7 +59,7 @@ ReadAhead::~ReadAhead() {
 void ReadAhead::start(ReadOrder order) {
   {
     MutexLock lock(mutex_);
-    if (later_ && order.spread > 1 && !planned_.is_divided()) {
+    if (async_ && order.spread > 1 && !planned_.is_divided()) {
       planned_.divide_at(source_->block_ends());
     }
     // A stream that continues numbers its records after those of the last stream. Another stream
@@ -78,11 +78,11 @@ void ReadAhead::start(ReadOrder order) {
     beyond_ = order.beyond;
     awaited_ = -1;
     stopped_ = false;
-    ahead_ = python_ || (!memory_ && !later_ && mean_seconds_ > kSlowSeconds);
+    ahead_ = python_ || (!memory_ && !async_ && mean_seconds_ > kSlowSeconds);
     if (ahead_) start_readers();
     changed_.notify_all();
   }
-  if (later_) submit(-1);
+  if (async_) submit(-1);
 }
 
 void ReadAhead::stop(const std::function<void()>& interrupted) {
@@ -135,12 +135,12 @@ size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool m
     MutexLock lock(mutex_);
     number = base_ + sequence;
   }
-  return later_ ? fetch_later(number, index, out, may_wait)
+  return async_ ? fetch_async(number, index, out, may_wait)
                 : fetch_alone(number, index, out, may_wait);
 }
 
 // A read in progress finds its entry gone when it completes.
-void ReadAhead::leave_out(int64_t sequence, int64_t count) {
+void ReadAhead::skip(int64_t sequence, int64_t count) {
   if (memory_) return;
   {
     MutexLock lock(mutex_);
@@ -153,7 +153,7 @@ void ReadAhead::leave_out(int64_t sequence, int64_t count) {
     pass_alone();
     changed_.notify_all();
   }
-  if (later_) submit(-1);
+  if (async_) submit(-1);
 }
 
 // Skips numbers that must not be read ahead.
@@ -162,7 +162,7 @@ void ReadAhead::pass_alone() {
   while (alone_.erase(next_) > 0) ++next_;
 }
 
-size_t ReadAhead::fetch_beside(int64_t index, RecordData& out) {
+size_t ReadAhead::fetch_unordered(int64_t index, RecordData& out) {
   read_alone(index, out);
   const size_t bytes = counted(bytes_of(out));
   MutexLock lock(mutex_);
@@ -189,8 +189,8 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
       changed_.wait(mutex_);
       --wait_for_room_;
     }
-    if (!later_) next_ = std::max(next_, number + 1);
-    if (later_) ++counts_.requests;
+    if (!async_) next_ = std::max(next_, number + 1);
+    if (async_) ++counts_.requests;
     share_.lent += expected;
     if (out.owned.empty()) out.owned = share_.take_spare().owned;
   }

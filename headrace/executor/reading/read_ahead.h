@@ -7,7 +7,7 @@
 // are in the page cache. When reads turn out to wait for a device, readers start and run ahead
 // (read_ahead_threads.cc). A Python source is always read this way, by one reader.
 // - Many records are requested from an asynchronous storage at once, neighbors in a file by one
-// read; no thread waits for them (read_ahead_later.cc). ReadDepth decides how many.
+// read; no thread waits for them (read_ahead_async.cc). ReadDepth decides how many.
 // - Memory is not read ahead. At the end of a stream the first records of the next stream are read,
 // if it is known.
 //
@@ -37,7 +37,7 @@
 #include "headrace/executor/reading/read_depth.h"
 #include "headrace/executor/reading/read_share.h"
 #include "headrace/sources/source.h"
-#include "headrace/storage/later_storage.h"
+#include "headrace/storage/async_storage.h"
 #include "headrace/storage/staged_reads.h"
 
 namespace headrace {
@@ -81,12 +81,12 @@ class ReadAhead {
   size_t fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait = false)
       EXCLUDES_LOCK(mutex_);
   // These numbers will not be fetched. Data read for them is dropped.
-  void leave_out(int64_t sequence, int64_t count) EXCLUDES_LOCK(mutex_);
+  void skip(int64_t sequence, int64_t count) EXCLUDES_LOCK(mutex_);
   // Reads a record that is not in the stream, on the calling thread. `waited`: seconds that it has
   // waited for the record already.
   void read_alone(int64_t index, RecordData& out, double waited = 0) const;
   // The same, but counts its bytes in the share and returns them: the caller gives them back.
-  size_t fetch_beside(int64_t index, RecordData& out) EXCLUDES_LOCK(mutex_);
+  size_t fetch_unordered(int64_t index, RecordData& out) EXCLUDES_LOCK(mutex_);
   void give_back(size_t bytes) EXCLUDES_LOCK(mutex_);
   // Takes the buffers of a record that is no longer needed: as spares, or to free them.
   void take_back(RecordData& data) EXCLUDES_LOCK(mutex_);
@@ -128,7 +128,7 @@ class ReadAhead {
   void read_loop();
   bool begin_reads(std::vector<int64_t>& indices, std::vector<RecordData>& data)
       REQUIRES_LOCK(mutex_);
-  void give_up_reads(int64_t first, size_t count) REQUIRES_LOCK(mutex_);
+  void abandon_reads(int64_t first, size_t count) REQUIRES_LOCK(mutex_);
   bool put(int64_t number, RecordData data) REQUIRES_LOCK(mutex_);
   void note_read(double seconds, size_t bytes) REQUIRES_LOCK(mutex_);
   bool may_read_on() const REQUIRES_LOCK(mutex_);
@@ -136,8 +136,8 @@ class ReadAhead {
   size_t take(int64_t number, RecordData& out) REQUIRES_LOCK(mutex_);
   void start_readers() REQUIRES_LOCK(mutex_);
 
-  // By submitting (read_ahead_later.cc).
-  size_t fetch_later(int64_t number, int64_t index, RecordData& out, bool may_wait)
+  // By submitting (read_ahead_async.cc).
+  size_t fetch_async(int64_t number, int64_t index, RecordData& out, bool may_wait)
       EXCLUDES_LOCK(mutex_);
   void submit(int64_t needed) EXCLUDES_LOCK(mutex_);
   void claim_reads(int64_t needed, std::vector<NeighborsPtr>& out) REQUIRES_LOCK(mutex_);
@@ -145,8 +145,8 @@ class ReadAhead {
   bool may_claim_on(int64_t depth) const REQUIRES_LOCK(mutex_);
   bool claim_read(bool needed) REQUIRES_LOCK(mutex_);
   void send(PlannedPieces::Iterator piece, std::vector<NeighborsPtr>& out) REQUIRES_LOCK(mutex_);
-  static PlacedRead read_of(const NeighborsPtr& neighbors, std::shared_ptr<Inbox> inbox);
-  void arrived(Neighbors& neighbors, LaterRead* read) EXCLUDES_LOCK(mutex_);
+  static ScatterRead read_of(const NeighborsPtr& neighbors, std::shared_ptr<Inbox> inbox);
+  void arrived(Neighbors& neighbors, AsyncRead* read) EXCLUDES_LOCK(mutex_);
 
   const SourcePtr source_;
   const std::vector<bool> wanted_, by_range_;
@@ -154,7 +154,7 @@ class ReadAhead {
   const double record_timeout_;
   const bool python_;  // one reader, many records per call, always ahead
   const bool memory_;  // never ahead
-  const bool later_;   // submitted, not read by threads
+  const bool async_;   // submitted, not read by threads
 
   mutable Mutex mutex_;
   Condition changed_;

@@ -93,7 +93,7 @@ TEST_P(EveryStyle, SkippedRecordsHoldNoMemoryAndAreNotWaitedFor) {
   ahead.start({[](int64_t sequence) { return sequence; }, 300});
   RecordData data;
   for (int64_t begin = 0; begin < 300; begin += 10) {  // the last 6 of 10, also the stream's last
-    ahead.leave_out(begin + 4, 6);
+    ahead.skip(begin + 4, 6);
     for (int64_t sequence = begin; sequence < begin + 4; ++sequence) {
       const size_t lent = ahead.fetch(sequence, sequence, data, /*may_wait=*/true);
       int64_t got = -1;

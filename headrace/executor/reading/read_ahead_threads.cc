@@ -41,7 +41,7 @@ bool ReadAhead::may_read_on() const {
 void ReadAhead::note_read(double seconds, size_t bytes) {
   share_.note(bytes);
   mean_seconds_ += (seconds - mean_seconds_) / 16;
-  if (memory_ || later_) return;
+  if (memory_ || async_) return;
   if (!ahead_ && (python_ || mean_seconds_ > kSlowSeconds)) {
     ahead_ = true;
     start_readers();
@@ -76,7 +76,7 @@ void ReadAhead::read_loop() {
     if (waits_of_this_thread() == waits) seconds = 0;
     mutex_.lock();
     if (!read) {
-      give_up_reads(first, data.size());
+      abandon_reads(first, data.size());
       continue;
     }
     for (size_t i = 0; i < data.size(); ++i) {
@@ -127,13 +127,13 @@ bool ReadAhead::begin_reads(std::vector<int64_t>& indices, std::vector<RecordDat
     } while (python_ && data.size() < kPythonChunk && !alone_.contains(next_) && may_read_on());
     return true;
   } catch (const std::exception&) {
-    give_up_reads(first, static_cast<size_t>(next_ - first));
+    abandon_reads(first, static_cast<size_t>(next_ - first));
     return false;
   }
 }
 
 // Workers read these records themselves.
-void ReadAhead::give_up_reads(int64_t first, size_t count) {
+void ReadAhead::abandon_reads(int64_t first, size_t count) {
   for (size_t i = 0; i < count; ++i) entries_.erase(first + static_cast<int64_t>(i));
   share_.reading -= count;
   ahead_ = false;

@@ -21,7 +21,7 @@ size_t bytes_of(const RecordData& data) {
 
 size_t ReadShare::allowance() const {
   const size_t usual = sizes_.bytes();
-  if (usual == 0) return later_ ? std::min(bytes_ / 16, kUnknown) : bytes_ / 16;
+  if (usual == 0) return async_ ? std::min(bytes_ / 16, kUnknown) : bytes_ / 16;
   return std::clamp(usual + usual / 2, bytes_ / 64, bytes_ / 2);
 }
 

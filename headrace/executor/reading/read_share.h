@@ -20,7 +20,7 @@ class ReadShare {
  public:
   // `later`: reads are asynchronous. Data read ahead then fills half of the share on purpose, and
   // must not delay what a worker reads itself.
-  ReadShare(size_t bytes, bool later) : bytes_(bytes), later_(later) {}
+  ReadShare(size_t bytes, bool later) : bytes_(bytes), async_(later) {}
 
   // Expected size of the next record.
   size_t expected() const { return sizes_.bytes() ? std::min(sizes_.bytes(), bytes_ / 2) : bytes_; }
@@ -31,7 +31,7 @@ class ReadShare {
   }
   // For a record that a worker reads itself.
   bool has_room(size_t bytes) const {
-    return later_ ? lent + bytes <= bytes_ / 4 * 3 : fits(bytes);
+    return async_ ? lent + bytes <= bytes_ / 4 * 3 : fits(bytes);
   }
   size_t in_use() const { return held + dropped + lent + spare_bytes_; }
   // A record of this size was read.
@@ -53,7 +53,7 @@ class ReadShare {
 
  private:
   const size_t bytes_;
-  const bool later_;
+  const bool async_;
   ExpectedSize sizes_;
   std::vector<RecordData> spare_;
   size_t spare_bytes_ = 0;

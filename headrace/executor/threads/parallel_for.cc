@@ -16,7 +16,7 @@ void ParallelFor::run(size_t count, const std::function<void(size_t)>& body) {
     errors_.assign(count, nullptr);
   }
   helpers_.wake_for(count);
-  while (do_one()) {
+  while (run_one()) {
   }
   std::vector<std::exception_ptr> errors;
   {
@@ -30,10 +30,10 @@ void ParallelFor::run(size_t count, const std::function<void(size_t)>& body) {
   if (failed != errors.end()) std::rethrow_exception(*failed);
 }
 
-bool ParallelFor::work(Renderer&) { return do_one(); }
+bool ParallelFor::work(Renderer&) { return run_one(); }
 
 // False if all calls of the body have begun.
-bool ParallelFor::do_one() {
+bool ParallelFor::run_one() {
   const std::function<void(size_t)>* body;
   size_t round;
   {

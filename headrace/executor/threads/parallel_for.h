@@ -27,7 +27,7 @@ class ParallelFor final : private PoolClient {
  private:
   int max_workers() const override { return helpers_.most(); }
   bool work(Renderer& renderer) override EXCLUDES_LOCK(mutex_);
-  bool do_one() EXCLUDES_LOCK(mutex_);
+  bool run_one() EXCLUDES_LOCK(mutex_);
 
   Mutex mutex_;
   Condition idle_;

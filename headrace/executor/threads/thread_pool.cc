@@ -198,7 +198,7 @@ std::thread start_thread(std::function<void()> body) {
   try {
     return std::thread(
         [body = std::move(body), cores = cores_beyond_inherited(), before = blocked.before()] {
-          keep_signals_of_starter(before);
+          set_starter_signal_mask(before);
           // If that fails (a cpuset that has shrunk since), the inherited affinity remains.
           if (cores) sched_setaffinity(0, sizeof *cores, &*cores);
           body();

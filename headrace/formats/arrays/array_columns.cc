@@ -10,7 +10,7 @@
 #include "headrace/base/utf8.h"
 #include "headrace/sources/columns/column_cell.h"
 #include "headrace/sources/field_names.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -41,8 +41,8 @@ void check_lengths(const std::vector<Column>& columns, const std::vector<NamedAr
   for (size_t i = 1; i < columns.size(); ++i) {
     if (length_of(columns[i]) == length_of(columns[0])) continue;
     bad_column(arrays[i].choice.name,
-               "it has " + counted(length_of(columns[i]), "record") + ", but '" +
-                   arrays[0].choice.name + "' has " + grouped(length_of(columns[0])),
+               "it has " + count_text(length_of(columns[i]), "record") + ", but '" +
+                   arrays[0].choice.name + "' has " + with_commas(length_of(columns[0])),
                "name those that belong together: fields=[\"" + arrays[0].choice.name +
                    "\", ...]; a field may be renamed: \"image=x_train\"");
   }
@@ -75,8 +75,8 @@ std::vector<ArrayChoice> choose_arrays(const std::vector<std::string>& names,
   if (arguments.is_none("fields")) {
     if (names.size() > kMaxFields) {
       bad_column(names[0],
-                 "it is one of " + grouped(static_cast<int64_t>(names.size())) + " arrays; " +
-                     grouped(kMaxFields) + " are possible",
+                 "it is one of " + with_commas(static_cast<int64_t>(names.size())) + " arrays; " +
+                     with_commas(kMaxFields) + " are possible",
                  "select fields with fields=");
     }
     for (const std::string& name : names) out.push_back({name, {}});

@@ -148,7 +148,7 @@ inline void use_damaged(const std::string& path, const std::string& format) {
 }
 
 // Calls `use` with the file truncated at every 1/64, and with each bit of the first bytes flipped.
-inline void use_all_damages(const std::string& sound, size_t first_bytes,
+inline void for_each_damage(const std::string& sound, size_t first_bytes,
                             const std::function<void(const std::string&)>& use) {
   for (size_t part = 0; part < 64; ++part) use(sound.substr(0, sound.size() * part / 64));
   for (size_t bit = 0; bit < std::min(first_bytes, sound.size()) * 8; ++bit) {

@@ -12,7 +12,7 @@
 #include "headrace/formats/python/python_formats.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/sources/named_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -128,7 +128,7 @@ const FormatRecord kArrow{
                {.name = "split",
                 .type = ParamType::kString,
                 .doc = "The split to open, if the dataset has several.",
-                .decides = Decides::kFingerprint}},
+                .decides = Affects::kFingerprint}},
     .recognizes = is_arrow,
     .open = open_arrow,
     .shards = true};

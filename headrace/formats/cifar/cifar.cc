@@ -13,7 +13,7 @@
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/format.h"
 #include "headrace/sources/columns/columns.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

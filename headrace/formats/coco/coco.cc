@@ -13,7 +13,7 @@
 #include "headrace/formats/folder/record_files.h"
 #include "headrace/formats/format.h"
 #include "headrace/sources/named_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/paths.h"
 
@@ -105,8 +105,7 @@ std::string given_folder(const std::string& path, const std::string& folder,
     raise(kCocoLacks, "images=\"" + folder + "\" is not a folder", "give the folder of the images");
   }
   std::string prefix = with_slash(folder);
-  if (!answers_later(folder) && !holds_first(prefix, names))
-    raise_no_pictures(path, names, {folder});
+  if (!is_async(folder) && !holds_first(prefix, names)) raise_no_pictures(path, names, {folder});
   return prefix;
 }
 
@@ -196,7 +195,7 @@ const FormatRecord kCoco{
           .doc = "The folder of the images. None: the file's own, images/ in it, or a folder named "
                  "like the file, next to it or above "
                  "(instances_train2017.json: ../train2017).",
-          .decides = Decides::kPlace},
+          .decides = Affects::kPlace},
          {.name = "boxes",
           .type = ParamType::kString,
           .doc = "Format of the boxes, in pixels: corners, corner and size, or center and size.",

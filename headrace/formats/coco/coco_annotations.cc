@@ -8,7 +8,7 @@
 
 #include "headrace/base/json_reader.h"
 #include "headrace/formats/coco/coco_rows.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 
@@ -252,7 +252,7 @@ class CocoParser {
     }
     row.has_box = count > 0;
     if (count != 4 && count != 0) {
-      problem("a box of " + counted(count, "number") + ", not of four");
+      problem("a box of " + count_text(count, "number") + ", not of four");
     } else if (!finite) {
       problem("a box with a value that is not finite");
     } else if (row.box[2] < 0 || row.box[3] < 0) {

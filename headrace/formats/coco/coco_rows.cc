@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -99,7 +99,7 @@ class CocoJoin {
     }
     if (out_.orphans == 0 || options_.drop_orphans) return;
     contradiction(path_,
-                  counted(out_.orphans, "annotation") +
+                  count_text(out_.orphans, "annotation") +
                       " of images that are not listed, the first of image_id " +
                       std::to_string(first->image_id),
                   first->offset, "orphans=\"drop\" leaves them out");

@@ -9,7 +9,7 @@
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/named_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -91,7 +91,7 @@ class CocoSource final : public Source {
   int64_t size() const override { return static_cast<int64_t>(data_.images.size()); }
   const Schema& schema() const override { return schema_; }
   ReadStyle read_style() const override {
-    return answers_later(folder_) ? ReadStyle::kLater : ReadStyle::kFiles;
+    return is_async(folder_) ? ReadStyle::kLater : ReadStyle::kFiles;
   }
   void pieces(int64_t index, const std::vector<bool>& wanted,
               std::vector<FilePiece>& out) const override {
@@ -109,7 +109,7 @@ class CocoSource final : public Source {
       for (size_t f = 0; f < parts_.size() && out[i].result; ++f) {
         if (wanted[f]) read_part(indices[i], f, out[i]);
       }
-      if (wanted[0] && wanted_.check_sizes && wants_places(wanted)) {
+      if (wanted[0] && wanted_.check_sizes && wants_scatter(wanted)) {
         note_size(indices[i], out[i].fields[0]);
       }
     }
@@ -137,21 +137,21 @@ class CocoSource final : public Source {
   }
 
   std::string description() const override {
-    std::string out = "coco " + file_.path() + " (" + counted(size(), "record");
+    std::string out = "coco " + file_.path() + " (" + count_text(size(), "record");
     if (data_.has_boxes) {
-      out += ", " + counted(data_.row_begins.back(), "box", "boxes");
-      out += ", " + counted(static_cast<int64_t>(data_.categories.size()), "class", "classes");
+      out += ", " + count_text(data_.row_begins.back(), "box", "boxes");
+      out += ", " + count_text(static_cast<int64_t>(data_.categories.size()), "class", "classes");
     }
-    if (wanted_.captions) out += ", " + counted(data_.caption_begins.back(), "caption");
+    if (wanted_.captions) out += ", " + count_text(data_.caption_begins.back(), "caption");
     if (!data_.problems.empty()) {
-      out += ", " + counted(static_cast<int64_t>(data_.problems.size()), "record") +
+      out += ", " + count_text(static_cast<int64_t>(data_.problems.size()), "record") +
              " with bad annotations";
     }
     if (data_.orphans > 0) {
-      out += ", " + counted(data_.orphans, "annotation") + " of unlisted images left out";
+      out += ", " + count_text(data_.orphans, "annotation") + " of unlisted images left out";
     }
     if (data_.over_edge > 0) {
-      out += ", " + counted(data_.over_edge, "box", "boxes") + " over the edge";
+      out += ", " + count_text(data_.over_edge, "box", "boxes") + " over the edge";
     }
     return out + ")";
   }
@@ -172,7 +172,7 @@ class CocoSource final : public Source {
   }
 
   // Whether fields in the picture's coordinates are requested.
-  bool wants_places(const std::vector<bool>& wanted) const {
+  bool wants_scatter(const std::vector<bool>& wanted) const {
     for (size_t f = 0; f < parts_.size(); ++f) {
       const FieldKind kind = schema_[f].kind;
       if (wanted[f] && is_spatial(kind) && !is_picture(kind)) return true;

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "headrace/base/json_writer.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -100,8 +100,9 @@ Result<void> CocoValues::masks(std::span<const JsonRange> rows, int64_t height, 
   CocoMaskPainter painter(height, width, std::max<int64_t>(1, static_cast<int64_t>(rows.size())));
   const size_t plane = painter.pixels();
   if (rows.size() > std::min(max_bytes, kMaxBytes) / plane) {
-    return bad(counted(static_cast<int64_t>(rows.size()), "mask") + " of " + std::to_string(width) +
-                   " x " + std::to_string(height) + " pixels are more than memory is meant for",
+    return bad(count_text(static_cast<int64_t>(rows.size()), "mask") + " of " +
+                   std::to_string(width) + " x " + std::to_string(height) +
+                   " pixels are more than memory is meant for",
                here);
   }
   out.resize(rows.size() * plane);
@@ -118,7 +119,7 @@ Result<void> CocoValues::keypoints(std::span<const JsonRange> rows, int64_t poin
                                    size_t max_bytes, Buffer& out) const {
   const int64_t wanted = points * 3;
   if (rows.size() > std::min(max_bytes, kMaxBytes) / (wanted * sizeof(float))) {
-    return bad("keypoints of " + counted(int64_t(rows.size()), "row") +
+    return bad("keypoints of " + count_text(int64_t(rows.size()), "row") +
                    " are more than memory is meant for",
                rows[0]);
   }
@@ -140,7 +141,7 @@ Result<void> CocoValues::keypoints(std::span<const JsonRange> rows, int64_t poin
     if (!json.ok()) return json.error(kBadCocoRecord, file_.path());
     if (!finite) return bad("a keypoint that is not finite", rows[r]);
     if (count != wanted) {
-      return bad("keypoints of " + counted(count, "number") + ", not of " + grouped(wanted),
+      return bad("keypoints of " + count_text(count, "number") + ", not of " + with_commas(wanted),
                  rows[r]);
     }
   }

@@ -13,14 +13,14 @@
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/folder/listing_cache.h"
-#include "headrace/formats/folder/parts_of_records.h"
+#include "headrace/formats/folder/paired_folders.h"
 #include "headrace/formats/folder/splits.h"
 #include "headrace/formats/folder/unread_files.h"
 #include "headrace/formats/format.h"
 #include "headrace/sources/classes.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/file_times.h"
 
@@ -67,8 +67,8 @@ struct Run {
 // A note about files that are not records, for a folder with several media types.
 std::string left_out_of(const FolderListing& listing) {
   const auto after = std::ranges::find(all_media(), listing.media) - all_media().begin() + 1;
-  return counted(listing.left_out, nouns_of_media("or", "", size_t(after)),
-                 nouns_of_media("and", "s", size_t(after))) +
+  return count_text(listing.left_out, nouns_of_media("or", "", size_t(after)),
+                    nouns_of_media("and", "s", size_t(after))) +
          " left out, since there are " + std::string(listing.media->noun) + "s";
 }
 
@@ -103,19 +103,19 @@ class FolderSource final : public LabeledFiles {
   std::string root() const override { return root_; }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string description() const override {
-    std::string out = "folder " + root_ + " (" + counted(size_, "record");
-    if (labeled()) out += ", " + counted(classes_.size(), "class", "classes");
+    std::string out = "folder " + root_ + " (" + count_text(size_, "record");
+    if (labeled()) out += ", " + count_text(classes_.size(), "class", "classes");
     if (const int64_t beside = listing_.folders[0].count; labeled() && beside > 0) {
-      out += "; " + counted(beside, std::string(listing_.media->noun)) +
+      out += "; " + count_text(beside, std::string(listing_.media->noun)) +
              " next to the class folders ignored";
     }
     if (listing_.left_out > 0) out += "; " + left_out_of(listing_);
     return out + ")";
   }
   std::vector<std::string> cautions() const override {
-    std::vector<std::string> out = cautions_of_unread(root_, listing_);
+    std::vector<std::string> out = warnings_of_unread(root_, listing_);
     if (listing_.unreadable > 0) {
-      out.push_back(counted(listing_.unreadable, "file") + " in " + root_ +
+      out.push_back(count_text(listing_.unreadable, "file") + " in " + root_ +
                     " could not be read and has no image's suffix: left out");
     }
     int64_t unread = 0;
@@ -126,11 +126,11 @@ class FolderSource final : public LabeledFiles {
           packages.find(package) == packages.npos) {
         packages += package;
       }
-      kinds += (kinds.empty() ? "" : ", ") + grouped(count) + " " + suffix;
+      kinds += (kinds.empty() ? "" : ", ") + with_commas(count) + " " + suffix;
     }
     if (unread > 0) {
       out.push_back(
-          kinds + " of " + counted(size_, std::string(listing_.media->noun)) + " in " + root_ +
+          kinds + " of " + count_text(size_, std::string(listing_.media->noun)) + " in " + root_ +
           ": the library that decodes such files is missing here. apt-get install" + packages +
           ", or convert them to " + std::string(listing_.media->without_library));
     }
@@ -202,7 +202,7 @@ void refuse_splits(const std::string& root, const FolderListing& listing,
   std::erase_if(folders, [&](const std::string& folder) {  // the intended folders
     return classes && place.empty() && classes->number(folder);
   });
-  refuse_parts_of_records(joined(root, place), folders);
+  refuse_paired_folders(joined(root, place), folders);
   std::vector<std::string> splits = folders;
   std::erase_if(splits, [](const std::string& folder) { return !is_split_name(folder); });
   if (splits.size() < 2) {
@@ -221,7 +221,7 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
   const std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(root.c_str(), nullptr),
                                                              &std::free);
   if (resolved) {
-    if (std::optional<FolderListing> kept = kept_listing(cache, resolved.get())) {
+    if (std::optional<FolderListing> kept = cached_listing(cache, resolved.get())) {
       check(*kept);
       return std::move(*kept);
     }
@@ -232,7 +232,7 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
   // A file that cannot be read now may be readable later without changing its folder's time.
   const bool lasting = listing.unreadable == 0;
   if (resolved && lasting && entries >= kFilesWorthKeeping)
-    keep_listing(cache, resolved.get(), listing, began_ns);
+    cache_listing(cache, resolved.get(), listing, began_ns);
   check(listing);
   return listing;
 }
@@ -241,8 +241,8 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
   const int64_t folders = listing.paths.size() - 1;
   const std::string containers = advice_for_containers(root);
   raise(kNoPictures,
-        "no image in " + root + " (looked at " + counted(listing.others, "other file") + " and " +
-            counted(folders, "folder") + ")",
+        "no image in " + root + " (looked at " + count_text(listing.others, "other file") +
+            " and " + count_text(folders, "folder") + ")",
         listing.others + folders == 0
             ? "the folder is empty: check the path, and that it is mounted"
         : containers.empty() ? "check the path: it may be one level too high or too low"

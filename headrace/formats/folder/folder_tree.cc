@@ -46,7 +46,7 @@ FolderTree::FolderTree(const std::string& root, const std::function<void(int64_t
   status_ = *status;
   file_names_.shrink();
   sort_by_folder();
-  refuse_twins(root);
+  refuse_duplicate_names(root);
 }
 
 int32_t FolderTree::folder_of(std::string_view path) {
@@ -84,7 +84,7 @@ void FolderTree::sort_by_folder() {
       folder_begins_);
 }
 
-void FolderTree::refuse_twins(const std::string& root) const {
+void FolderTree::refuse_duplicate_names(const std::string& root) const {
   std::vector<std::string_view> names;
   for (size_t folder = 0; folder < parents_.size(); ++folder) {
     names.clear();

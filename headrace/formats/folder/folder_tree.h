@@ -32,7 +32,7 @@ class FolderTree {
   int32_t folder_of(std::string_view path);  // created if it is new, with its parents
   void add(std::string_view path, PathKind kind);
   void sort_by_folder();
-  void refuse_twins(const std::string& root) const;
+  void refuse_duplicate_names(const std::string& root) const;
 
   PathStatus status_;
   std::unordered_map<std::string, int32_t> folders_;

@@ -194,7 +194,7 @@ bool is_current(const FolderListing& listing, const std::string& root) {
   return true;
 }
 
-std::optional<FolderListing> kept_listing(const CacheDirectory& cache, const std::string& root) {
+std::optional<FolderListing> cached_listing(const CacheDirectory& cache, const std::string& root) {
   Buffer bytes;
   if (!cache.read(listing_cache_name(root), bytes)) return {};
   std::optional<FolderListing> listing = listing_from_bytes(bytes.bytes(), root);
@@ -202,8 +202,8 @@ std::optional<FolderListing> kept_listing(const CacheDirectory& cache, const std
   return listing;
 }
 
-bool keep_listing(const CacheDirectory& cache, const std::string& root,
-                  const FolderListing& listing, int64_t listed_ns) {
+bool cache_listing(const CacheDirectory& cache, const std::string& root,
+                   const FolderListing& listing, int64_t listed_ns) {
   for (const ListedFolder& folder : listing.folders) {
     if (changed_just_now(folder.changed_ns, listed_ns)) return false;
   }

@@ -16,12 +16,12 @@
 namespace headrace {
 
 // The cached listing of a root, if it is still valid. `root` is an absolute path without links.
-std::optional<FolderListing> kept_listing(const CacheDirectory& cache, const std::string& root);
+std::optional<FolderListing> cached_listing(const CacheDirectory& cache, const std::string& root);
 
 // Caches a listing made at `listed_ns` (nanoseconds since 1970, when listing began). False if that
 // is not possible or not safe: see Note [What changed just now].
-bool keep_listing(const CacheDirectory& cache, const std::string& root,
-                  const FolderListing& listing, int64_t listed_ns);
+bool cache_listing(const CacheDirectory& cache, const std::string& root,
+                   const FolderListing& listing, int64_t listed_ns);
 
 // Whether every folder still has the inode and the times in the listing.
 bool is_current(const FolderListing& listing, const std::string& root);

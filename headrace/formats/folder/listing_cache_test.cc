@@ -68,7 +68,7 @@ class ListingCache : public testing::Test {
     ::clock_gettime(CLOCK_REALTIME, &time);
     return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
   }
-  bool kept() const { return kept_listing(cache, data.path()).has_value(); }
+  bool kept() const { return cached_listing(cache, data.path()).has_value(); }
 
   TemporaryFolder data, cache_folder;
   CacheDirectory cache{cache_folder.path()};
@@ -77,8 +77,8 @@ class ListingCache : public testing::Test {
 TEST_F(ListingCache, ReturnsTheSameListing) {
   const FolderListing listing = list();
   EXPECT_FALSE(kept());
-  ASSERT_TRUE(keep_listing(cache, data.path(), listing, now()));
-  const auto kept = kept_listing(cache, data.path());
+  ASSERT_TRUE(cache_listing(cache, data.path(), listing, now()));
+  const auto kept = cached_listing(cache, data.path());
   ASSERT_TRUE(kept);
   EXPECT_TRUE(same(*kept, listing));
 }
@@ -109,7 +109,7 @@ TEST_F(ListingCache, IsInvalidatedWhenAnyFolderChanges) {
   };
   for (size_t i = 0; i < changes.size(); ++i) {
     age();
-    ASSERT_TRUE(keep_listing(cache, data.path(), list(), now()));
+    ASSERT_TRUE(cache_listing(cache, data.path(), list(), now()));
     ASSERT_TRUE(kept());
     changes[i]();
     EXPECT_FALSE(kept()) << "change " << i;
@@ -118,7 +118,7 @@ TEST_F(ListingCache, IsInvalidatedWhenAnyFolderChanges) {
 
 TEST_F(ListingCache, DoesNotTrustFoldersThatChangedJustNow) {
   data.write("dog/new.jpg", "");
-  EXPECT_FALSE(keep_listing(cache, data.path(), list(), now()));
+  EXPECT_FALSE(cache_listing(cache, data.path(), list(), now()));
   EXPECT_FALSE(kept());
 }
 
@@ -130,7 +130,7 @@ TEST_F(ListingCache, BelongsToOneRoot) {
 
 TEST_F(ListingCache, WritesNothingNextToTheData) {
   const auto before = std::distance(fs::recursive_directory_iterator(data.path()), {});
-  ASSERT_TRUE(keep_listing(cache, data.path(), list(), now()));
+  ASSERT_TRUE(cache_listing(cache, data.path(), list(), now()));
   EXPECT_EQ(std::distance(fs::recursive_directory_iterator(data.path()), {}), before);
 }
 
@@ -224,10 +224,10 @@ TEST_F(ListingCache, PathsThatLeaveTheRootAreRefused) {
 
 TEST_F(ListingCache, ADamagedEntryIsReplaced) {
   const FolderListing listing = list();
-  ASSERT_TRUE(keep_listing(cache, data.path(), listing, now()));
+  ASSERT_TRUE(cache_listing(cache, data.path(), listing, now()));
   cache_folder.write(listing_cache_name(data.path()), "HRLISTNG garbage");
   EXPECT_FALSE(kept());
-  ASSERT_TRUE(keep_listing(cache, data.path(), listing, now()));
+  ASSERT_TRUE(cache_listing(cache, data.path(), listing, now()));
   EXPECT_TRUE(kept());
 }
 

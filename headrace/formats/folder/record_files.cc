@@ -8,7 +8,7 @@
 #include "headrace/base/error.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
 #include "headrace/storage/paths.h"
@@ -116,7 +116,7 @@ std::string call_with_root(const FileTable& table, const std::string& root) {
   return "hr.open(" + opened + ", root=\"" + root + "\")";
 }
 
-[[noreturn]] void raise_elsewhere(const FileTable& table, const std::vector<std::string>& some) {
+[[noreturn]] void raise_other_folder(const FileTable& table, const std::vector<std::string>& some) {
   const std::string& name = some.front();
   const std::string folder = folders_around(table).front();
   std::string what = name.starts_with('/') ? "there is no \"" + name + "\""
@@ -154,7 +154,7 @@ std::optional<RecordFiles> find_record_files(std::span<const std::string> folder
 
 std::optional<std::string> suffix_of_records(const FileTable& table, int64_t count,
                                              const NameAt& name_at, Missing missing) {
-  if (count == 0 || answers_later(table.name) || answers_later(table.folder)) return "";
+  if (count == 0 || is_async(table.name) || is_async(table.folder)) return "";
   const std::vector<std::string> some = some_of(count, name_at);
   if (some.empty()) return "";
   const std::vector<std::string> here{table.folder};
@@ -162,7 +162,7 @@ std::optional<std::string> suffix_of_records(const FileTable& table, int64_t cou
   if (!found && missing == Missing::kAllowed) {
     if (table.name.empty() && table.folder.empty()) return {};
     for (const std::string& folder : folders_around(table)) {
-      if (find_record_files(folders_below(folder), first_of(some))) raise_elsewhere(table, some);
+      if (find_record_files(folders_below(folder), first_of(some))) raise_other_folder(table, some);
     }
     return {};
   }
@@ -170,7 +170,7 @@ std::optional<std::string> suffix_of_records(const FileTable& table, int64_t cou
     return is_there(place_of(table.folder, name));
   };
   if (!found && std::ranges::any_of(some, is_bad)) return "";
-  if (!found) raise_elsewhere(table, some);
+  if (!found) raise_other_folder(table, some);
   if (found->suffixes.size() == 1) return found->suffixes.front();
   raise(kElsewhere,
         "several files in " + table.folder + " have the name \"" + some.front() +
@@ -182,7 +182,7 @@ Param root_param() {
   return {.name = "root",
           .type = ParamType::kString,
           .doc = "The folder that paths are relative to. None: the file's own.",
-          .decides = Decides::kPlace};
+          .decides = Affects::kPlace};
 }
 
 std::string folder_of_paths(const std::string& table, const Arguments& arguments) {

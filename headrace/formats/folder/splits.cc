@@ -9,7 +9,7 @@
 
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/paths.h"
 
 namespace headrace {

@@ -9,11 +9,11 @@
 #include "headrace/base/error.h"
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
-#include "headrace/formats/folder/parts_of_records.h"
+#include "headrace/formats/folder/paired_folders.h"
 #include "headrace/formats/folder/record_files.h"
 #include "headrace/formats/folder/splits.h"
 #include "headrace/formats/format.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
 #include "headrace/storage/paths.h"
@@ -191,7 +191,7 @@ void refuse_class_beside_table(const std::string& root, const FolderListing& lis
       how_to_read(tables.front(), folders, listing) + "; without it: " + call(joined(root, only)));
 }
 
-std::vector<std::string> cautions_of_unread(const std::string& root, const FolderListing& listing) {
+std::vector<std::string> warnings_of_unread(const std::string& root, const FolderListing& listing) {
   std::vector<std::string> out;
   const UnreadFiles& unread = listing.unread;
   if (const std::vector<std::string> tables = tables_of(root, listing); !tables.empty()) {
@@ -200,14 +200,14 @@ std::vector<std::string> cautions_of_unread(const std::string& root, const Folde
                   how_to_read(tables.front(), folders_of_media(root, listing), listing));
   }
   if (unread.per_record > 0) {
-    out.push_back(counted(unread.per_record, "file") + " such as " + unread.first_per_record +
+    out.push_back(count_text(unread.per_record, "file") + " such as " + unread.first_per_record +
                   " in " + root + ", named as records are, " +
                   (unread.per_record > 1 ? "are" : "is") +
                   " not read: " + how_to_read_per_record(root, listing));
   }
   if (unread.masks > 0) {
-    out.push_back(counted(unread.masks, "image") + " such as " + unread.first_mask + " in " + root +
-                  (unread.masks > 1 ? " are" : " is") +
+    out.push_back(count_text(unread.masks, "image") + " such as " + unread.first_mask + " in " +
+                  root + (unread.masks > 1 ? " are" : " is") +
                   " named after another image, as masks are, and counted as records: "
                   "hr.records(image=[...], mask=[...]) pairs them");
   }

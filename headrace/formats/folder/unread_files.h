@@ -17,7 +17,7 @@ void refuse_class_beside_table(const std::string& root, const FolderListing& lis
                                const std::string& only);
 
 // Warnings for the user who opens the folder, one sentence each.
-std::vector<std::string> cautions_of_unread(const std::string& root, const FolderListing& listing);
+std::vector<std::string> warnings_of_unread(const std::string& root, const FolderListing& listing);
 
 // Suggested code for a folder without images whose files are single-file containers (train.npz,
 // val.npz); empty if there are none.

@@ -20,7 +20,7 @@
 #include "headrace/sources/classes.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -56,12 +56,12 @@ class Hdf5Source final : public Source {
   }
 
   std::string description() const override {
-    std::string out = "hdf5 " + path_ + " (" + counted(size_, "record");
+    std::string out = "hdf5 " + path_ + " (" + count_text(size_, "record");
     if (inputs_.size() > 1) {
-      out += " in " + counted(static_cast<int64_t>(inputs_.size()), "file");
+      out += " in " + count_text(static_cast<int64_t>(inputs_.size()), "file");
     }
     if (!classes_.empty()) {
-      out += ", " + counted(static_cast<int64_t>(classes_.size()), "class", "classes");
+      out += ", " + count_text(static_cast<int64_t>(classes_.size()), "class", "classes");
     }
     out += "; ";
     for (size_t i = 0; i < std::min<size_t>(plans_.size(), 8); ++i) {
@@ -282,7 +282,7 @@ bool is_hdf5_file(const std::string& path) {
   constexpr uint64_t kNearProbe = 2048;
   Result<File> file = File::open(path);
   uint64_t offset = 0;
-  const bool near = file && file->answers_later() && !has_one_suffix(path, kSuffixes);
+  const bool near = file && file->is_async() && !has_one_suffix(path, kSuffixes);
   return file && find_hdf5_signature(*file, near ? kNearProbe : kLastProbe, offset);
 }
 

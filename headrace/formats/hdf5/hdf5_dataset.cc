@@ -7,7 +7,7 @@
 
 #include "headrace/base/text.h"
 #include "headrace/formats/hdf5/hdf5_filters.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -114,8 +114,9 @@ void Hdf5Dataset::check_sizes() {
       (all > kNeverTooMuch && all / kMaxRatio > size)) {
     throw Exception(hdf5_too_large(file_.file(),
                                    "a dataset of " + std::to_string(space_.sizes[0]) + " rows of " +
-                                       grouped(static_cast<int64_t>(row)) + " bytes in a file of " +
-                                       grouped(static_cast<int64_t>(size)) + " bytes",
+                                       with_commas(static_cast<int64_t>(row)) +
+                                       " bytes in a file of " +
+                                       with_commas(static_cast<int64_t>(size)) + " bytes",
                                    "shrink a dataset that is mostly unwritten with h5py's resize"));
   }
   if (layout_.what == Hdf5Layout::Class::kCompact && layout_.data.size() != all) {

@@ -10,7 +10,7 @@
 #include "headrace/formats/hdf5/hdf5_global_heap.h"
 #include "headrace/formats/hdf5/hdf5_groups.h"
 #include "headrace/sources/field_names.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -96,7 +96,8 @@ uint64_t rows_of_most(const Hdf5File& file, const std::vector<Hdf5Outline>& outl
     size_t shown = 0;
     for (const auto& [rows, length] : lengths) {
       if (++shown > 4) break;
-      what += (shown > 1 ? ", " : " ") + length.first + " " + grouped(static_cast<int64_t>(rows));
+      what +=
+          (shown > 1 ? ", " : " ") + length.first + " " + with_commas(static_cast<int64_t>(rows));
     }
     hdf5_fields_do_not_fit(file, std::move(what),
                            "name those that belong together: fields=['image=/train/images', ...]");
@@ -114,7 +115,8 @@ std::vector<Hdf5Choice> choose_by_length(const Hdf5File& file, Hdf5Directory& di
   }
   if (out.size() > kMaxLikelyFields) {
     hdf5_fields_do_not_fit(
-        file, grouped(static_cast<int64_t>(out.size())) + " datasets have the same number of rows",
+        file,
+        with_commas(static_cast<int64_t>(out.size())) + " datasets have the same number of rows",
         "name at most 64 with fields=[...]; a dataset for each record is read after stacking them");
   }
   return out;
@@ -298,11 +300,12 @@ std::vector<Hdf5Choice> choose_hdf5_datasets(const Hdf5File& file,
                              "a dataset's first dimension is the record", outline.path);
     }
     if (outline.space.sizes[0] != first.space.sizes[0]) {
-      hdf5_fields_do_not_fit(
-          file,
-          outline.path + " has " + counted(static_cast<int64_t>(outline.space.sizes[0]), "row") +
-              ", but " + first.path + " has " + grouped(static_cast<int64_t>(first.space.sizes[0])),
-          "all fields need the same number of rows", outline.path);
+      hdf5_fields_do_not_fit(file,
+                             outline.path + " has " +
+                                 count_text(static_cast<int64_t>(outline.space.sizes[0]), "row") +
+                                 ", but " + first.path + " has " +
+                                 with_commas(static_cast<int64_t>(first.space.sizes[0])),
+                             "all fields need the same number of rows", outline.path);
     }
   }
   return out;

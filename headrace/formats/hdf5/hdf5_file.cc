@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "headrace/formats/hdf5/hdf5_checksum.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -221,7 +221,7 @@ void Hdf5File::check_end(uint64_t end, uint64_t stored_base) const {
   if (!holds(0, bytes)) {
     throw Exception(hdf5_damaged(
         file_, static_cast<int64_t>(file_.size()),
-        "the file was truncated: it has " + grouped(static_cast<int64_t>(file_.size())) +
+        "the file was truncated: it has " + with_commas(static_cast<int64_t>(file_.size())) +
             " bytes, and its superblock says " + std::to_string(base_ + bytes)));
   }
 }

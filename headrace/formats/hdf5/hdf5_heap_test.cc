@@ -54,9 +54,9 @@ std::string object(TestFile& made, const std::string& id) {
 constexpr uint64_t kNone = UINT64_MAX;
 
 // Rows of two blocks: of 64 bytes, 64, 128, and 256, which have tables of their own.
-class RowsOfBlocks : public testing::Test {
+class BlockSequences : public testing::Test {
  protected:
-  RowsOfBlocks() {
+  BlockSequences() {
     file.put_checked(kHeap, header_of({.rows = 4}));
     file.put_checked(kRoot,
                      indirect_block(0, {kNone, 2000, kNone, kNone, 2100, kNone, kNone, 2300}));
@@ -76,7 +76,7 @@ TEST(Hdf5Heap, a_small_heap_is_one_block) {
   EXPECT_EQ(object(file, id_of(18, 3)), "ell");
 }
 
-TEST_F(RowsOfBlocks, hold_the_objects_at_their_offsets) {
+TEST_F(BlockSequences, hold_the_objects_at_their_offsets) {
   const Hdf5File opened = file.open();
   Hdf5Heap heap(opened, kHeap);
   for (int again = 0; again < 2; ++again) {
@@ -86,14 +86,14 @@ TEST_F(RowsOfBlocks, hold_the_objects_at_their_offsets) {
   }
 }
 
-TEST_F(RowsOfBlocks, have_no_object_outside_blocks) {
+TEST_F(BlockSequences, have_no_object_outside_blocks) {
   EXPECT_EQ(object(file, id_of(20, 1)), "HR0489: an object in no block of a fractal heap");
   EXPECT_EQ(object(file, id_of(1024, 1)), "HR0489: an object beyond the end of a fractal heap");
   EXPECT_EQ(object(file, id_of(64 + 63, 2)),
             "HR0489: an object that does not fit into its block of a fractal heap");
 }
 
-TEST_F(RowsOfBlocks, that_are_cyclic_are_refused) {
+TEST_F(BlockSequences, that_are_cyclic_are_refused) {
   const auto both = [&](uint64_t first, uint64_t second) {
     const Hdf5File opened = file.open();
     Hdf5Heap heap(opened, kHeap);
@@ -107,7 +107,7 @@ TEST_F(RowsOfBlocks, that_are_cyclic_are_refused) {
   EXPECT_EQ(both(64 + 17, 896 + 17), "HR0489: a fractal heap that refers to itself");
 }
 
-TEST_F(RowsOfBlocks, of_another_heap_are_refused) {
+TEST_F(BlockSequences, of_another_heap_are_refused) {
   const std::string another = "HR0489: a block of another fractal heap";
   file.put(2000, direct_block(0, 64, "second"));
   EXPECT_EQ(object(file, id_of(64 + 17, 6)), another);
@@ -117,7 +117,7 @@ TEST_F(RowsOfBlocks, of_another_heap_are_refused) {
   EXPECT_EQ(object(file, id_of(896 + 17, 4)), another);
 }
 
-TEST_F(RowsOfBlocks, smaller_than_their_first_row_are_refused) {
+TEST_F(BlockSequences, smaller_than_their_first_row_are_refused) {
   file.put_checked(kHeap, header_of({.width = 4, .rows = 3, .max_direct = 64}));
   file.put_checked(kRoot, indirect_block(0, std::vector<uint64_t>(12, kOther)));
   EXPECT_EQ(object(file, id_of(8 * 64 + 17, 1)), "HR0489: a fractal heap with invalid rows");

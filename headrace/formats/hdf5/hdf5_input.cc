@@ -8,7 +8,7 @@
 
 #include "headrace/base/text.h"
 #include "headrace/sources/columns/array_bytes.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -107,13 +107,14 @@ void Hdf5Input::replace(size_t field, std::vector<int64_t> numbers) {
 Result<void> Hdf5Input::check_size(const Hdf5Dataset& dataset, uint64_t bytes, size_t most) const {
   if (bytes <= most && dataset.packed_bytes() <= most) return {};
   const bool chunk = bytes <= most;
-  return hdf5_too_large(file_->file(),
-                        (chunk ? "its chunk has " : "the record has ") +
-                            grouped(static_cast<int64_t>(chunk ? dataset.packed_bytes() : bytes)) +
-                            " bytes, the cap is " + grouped(static_cast<int64_t>(most)),
-                        chunk ? "raise memory_limit, or write the file with smaller chunks"
-                              : "raise memory_limit, or leave the record out",
-                        dataset.path());
+  return hdf5_too_large(
+      file_->file(),
+      (chunk ? "its chunk has " : "the record has ") +
+          with_commas(static_cast<int64_t>(chunk ? dataset.packed_bytes() : bytes)) +
+          " bytes, the cap is " + with_commas(static_cast<int64_t>(most)),
+      chunk ? "raise memory_limit, or write the file with smaller chunks"
+            : "raise memory_limit, or leave the record out",
+      dataset.path());
 }
 
 Result<std::span<const uint8_t>> Hdf5Input::row_of(size_t field, uint64_t row, size_t most,

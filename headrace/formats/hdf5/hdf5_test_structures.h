@@ -46,14 +46,14 @@ class TestFile {
     put(address, with_checksum(bytes));
   }
   // Opens the file with a version 0 superblock. For other versions, put one at address 0 and use
-  // open_as_it_is().
+  // open_unmodified().
   Hdf5File open() {
     if (bytes_.size() < kSuperblock) bytes_.resize(kSuperblock);
     put(0, "\x89HDF\r\n\x1a\n" + zeros(5) + u8(8) + u8(8) + zeros(9) + u64(0) + u64(UINT64_MAX) +
                u64(bytes_.size()) + u64(UINT64_MAX) + u64(0) + u64(kSuperblock));
-    return open_as_it_is();
+    return open_unmodified();
   }
-  Hdf5File open_as_it_is() const { return Hdf5File::open(folder_.write("file.h5", bytes_)); }
+  Hdf5File open_unmodified() const { return Hdf5File::open(folder_.write("file.h5", bytes_)); }
 
   static constexpr uint64_t kSuperblock = 72;
 

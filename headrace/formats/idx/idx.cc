@@ -13,7 +13,7 @@
 #include "headrace/formats/arrays/binary_file.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/format.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
 
@@ -111,7 +111,7 @@ FileArray array_in(const std::string& path) {
   const uint64_t left = part.size() - part.offset;
   if (!fits || bytes != left) {
     throw Exception(damaged_array(path,
-                                  "its header says " + counted(part.count, "record") + " of " +
+                                  "its header says " + count_text(part.count, "record") + " of " +
                                       tuple_text(array.shape) + ", which does not match the " +
                                       std::to_string(left) + " bytes after it",
                                   static_cast<int64_t>(part.offset)));
@@ -176,7 +176,7 @@ const FormatRecord kIdx{
         {{.name = "labels",
           .type = ParamType::kString,
           .doc = "The file with the labels. None: the one next to it, if it exists.",
-          .decides = Decides::kPlace},
+          .decides = Affects::kPlace},
          {.name = "split",
           .type = ParamType::kString,
           .doc = "For a folder, the file whose name contains this word: \"train\", \"test\" (also "

@@ -101,7 +101,7 @@ TEST_F(Idx, DamageIsNamed) {
 
 TEST_F(Idx, AnyChangedBitOrLengthIsHarmless) {
   for (const std::string& sound : {kImages, gzipped(kImages)}) {
-    use_all_damages(sound, 64, [&](const std::string& content) {
+    for_each_damage(sound, 64, [&](const std::string& content) {
       use_damaged(folder_.write("x-idx3-ubyte", content), "idx");
     });
   }

@@ -15,13 +15,13 @@
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/folder/record_files.h"
 #include "headrace/formats/format.h"
-#include "headrace/formats/list_file/misread_line.h"
+#include "headrace/formats/list_file/line_mistake.h"
 #include "headrace/formats/manifest/manifest_table.h"
 #include "headrace/sources/classes.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/name_list.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -137,15 +137,15 @@ class Lines {
 };
 
 // The first such line of a list.
-struct Beginning {
+struct BeginContext {
   Separator separator = Separator::kNone;  // separator of the records
   bool header = false;
   bool doubtful = false;  // the header may be a path
 };
 
-Beginning beginning_of(const Lines& at_first, bool csv) {
+BeginContext beginning_of(const Lines& at_first, bool csv) {
   const std::string_view first = at_first.text;
-  Beginning found{separator_of(first, csv)};
+  BeginContext found{separator_of(first, csv)};
   const std::optional<Line> line = split(first, found.separator);
   found.header = line && names_columns(*line);
   Lines lines = at_first;
@@ -173,7 +173,7 @@ List parse(std::string_view text, const std::string& file, bool csv) {
                "open it by its own format, or write the list as UTF-8");
     }
     if (!separator) {
-      const Beginning found = beginning_of(lines, csv);
+      const BeginContext found = beginning_of(lines, csv);
       separator = found.separator;
       if (found.doubtful) {
         bad_line(file, lines.number,
@@ -301,9 +301,9 @@ class ListFileSource final : public LabeledFiles {
   std::string root() const override { return folder_.empty() ? "." : folder_; }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string description() const override {
-    std::string out = "list " + file_ + " (" + counted(size(), "record");
+    std::string out = "list " + file_ + " (" + count_text(size(), "record");
     if (const int64_t count = labels_.classes.size(); count > 0) {
-      out += ", " + counted(count, "class", "classes");
+      out += ", " + count_text(count, "class", "classes");
     }
     if (!suffix_.empty()) out += ", files " + suffix_;
     return out + ")";
@@ -341,14 +341,14 @@ bool is_list_file(const std::string& path) {
   if (has_suffix(path, ".csv") && looks_like_csv_manifest(text)) return false;
   Lines lines(text);
   if (!lines.next()) return true;  // only comments: opening it reports what is missing
-  const Beginning found = beginning_of(lines, has_suffix(path, ".csv"));
+  const BeginContext found = beginning_of(lines, has_suffix(path, ".csv"));
   return found.separator != Separator::kNone || found.header || has_media_suffix(lines.text);
 }
 
 // Throws if what was read as the first path contains more than a path, and is not a file.
-void refuse_misread(const List& list, const std::string& file, const std::string& folder) {
+void refuse_mistaken_lines(const List& list, const std::string& file, const std::string& folder) {
   const std::string_view first = list.paths[0];
-  const auto misread = misread_line(first, list.paths.size() > 1 ? list.paths[1] : "");
+  const auto misread = line_mistake(first, list.paths.size() > 1 ? list.paths[1] : "");
   if (!misread || is_file(joined(first.starts_with('/') ? "" : folder, first))) return;
   bad_line(file, list.lines[0], misread->what, misread->hint);
 }
@@ -369,7 +369,7 @@ SourcePtr open_list_file(const std::string& path, const Arguments& arguments, co
     bad_line(path, list.lines[0], "no label, and classes= is given", "add labels to the lines");
   }
   std::string folder = folder_of_paths(path, arguments);
-  refuse_misread(list, path, folder);
+  refuse_mistaken_lines(list, path, folder);
   const auto name_at = [&](int64_t i) { return std::string(list.paths[i]); };
   std::string suffix =
       *suffix_of_records({.name = path, .folder = folder}, list.paths.size(), name_at);

@@ -14,7 +14,7 @@
 #include "headrace/formats/shards/extent_column.h"
 #include "headrace/formats/shards/extent_source.h"
 #include "headrace/formats/shards/shard_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -89,7 +89,8 @@ class LmdbSource final : public ExtentSource {
     out += "; values: " + std::string(values_->name());
     for (const auto& [name, count] : index().tallies) {
       if (name.starts_with("left out: ")) out += "; \"" + name.substr(10) + "\" left out";
-      if (name == "named databases") out += "; " + counted(count, "named database") + " left out";
+      if (name == "named databases")
+        out += "; " + count_text(count, "named database") + " left out";
       if (name == "recovered") out += "; recovered, the last transaction may be missing";
     }
     return out + ")";

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 // A meta page, after the page header; all numbers are little-endian:
 //   u32  signature   u32  version   u64, u64  map address, map size
@@ -59,7 +59,7 @@ std::string tree_problem(const LmdbTree& tree, uint64_t last_page) {
   if (tree.root == LmdbTree::kNoPage) {
     return tree.entries == 0 ? ""
                              : "a database without pages has " +
-                                   grouped(static_cast<int64_t>(tree.entries)) + " entries";
+                                   with_commas(static_cast<int64_t>(tree.entries)) + " entries";
   }
   if (tree.root < 2 || tree.root > last_page) {
     return "the root of a database is page " + std::to_string(tree.root) + ", outside 2 to " +
@@ -96,7 +96,8 @@ std::string meta_problem(std::span<const uint8_t> bytes, uint64_t number, uint64
   if (version != kVersion) return name + " is of version " + std::to_string(version);
   if (out.page_bytes < kSmallestPage || out.page_bytes > kLargestPage ||
       !std::has_single_bit(out.page_bytes)) {
-    return name + " declares pages of " + grouped(static_cast<int64_t>(out.page_bytes)) + " bytes";
+    return name + " declares pages of " + with_commas(static_cast<int64_t>(out.page_bytes)) +
+           " bytes";
   }
   if (offset != number * out.page_bytes) return name + " has another page size";
   if (out.last_page < 1 || out.last_page > kMaxPages) {
@@ -170,7 +171,7 @@ Result<LmdbEnvironment> read_lmdb_environment(const File& file, bool recover) {
   std::array<uint8_t, 24> begin{};
   if (file.size() < begin.size()) {
     return bad_environment(file, 0,
-                           "the file has " + grouped(static_cast<int64_t>(file.size())) +
+                           "the file has " + with_commas(static_cast<int64_t>(file.size())) +
                                " bytes, fewer than a meta page");
   }
   if (Result<void> read = file.read(0, begin); !read) return read.error();
@@ -202,7 +203,7 @@ Result<LmdbEnvironment> read_lmdb_environment(const File& file, bool recover) {
 Result<LmdbTree> lmdb_tree_from(std::span<const uint8_t> value, const LmdbEnvironment& environment,
                                 const File& file, uint64_t offset) {
   std::string problem = "the entry of a named database has " +
-                        grouped(static_cast<int64_t>(value.size())) + " bytes, not 48";
+                        with_commas(static_cast<int64_t>(value.size())) + " bytes, not 48";
   if (value.size() == LmdbTree::kStoredBytes) {
     ByteReader in(value);
     const LmdbTree tree = tree_at(in);

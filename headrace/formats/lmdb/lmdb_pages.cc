@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 // After the header of a branch or leaf page: u16 offsets of the nodes, ending at `lower`; the nodes
 // begin at `upper`. A node: three u16, u16 key size, key, value. In a leaf the first two u16 are
@@ -66,7 +66,7 @@ std::string head_problem(std::span<const uint8_t> page, uint64_t number, int nod
   }
   const auto key_bytes = number_at<uint16_t>(page, at + 6);
   if (key_bytes > page.size() - at - LmdbNode::kHeaderBytes) {
-    return node_text(node, number) + " has a key of " + grouped(key_bytes) +
+    return node_text(node, number) + " has a key of " + with_commas(key_bytes) +
            " bytes, which goes beyond the page";
   }
   return {};
@@ -114,7 +114,8 @@ std::string LmdbLeaf::node(int i, LmdbNode& out) const {
   const uint64_t bytes_here = big ? sizeof(uint64_t) : out.value_bytes;
   if (bytes_here > page_.size() - value_at) {
     return node_text(i, number_) + " has a value of " +
-           grouped(static_cast<int64_t>(out.value_bytes)) + " bytes, which goes beyond the page";
+           with_commas(static_cast<int64_t>(out.value_bytes)) +
+           " bytes, which goes beyond the page";
   }
   out.database = flags == kSubData;
   if (big) {
@@ -149,8 +150,8 @@ std::string overflow_problem(std::span<const uint8_t> bytes, uint64_t page_bytes
     return page_text(page) + " is " + lmdb_page_kind(flags) + ", not an overflow page";
   }
   if (pages < overflow_pages(in.left(), page_bytes)) {
-    return "a value of " + grouped(static_cast<int64_t>(in.left())) + " bytes is in " +
-           counted(pages, "page");
+    return "a value of " + with_commas(static_cast<int64_t>(in.left())) + " bytes is in " +
+           count_text(pages, "page");
   }
   return {};
 }
@@ -185,7 +186,7 @@ std::string LmdbWalker::reach(uint64_t page) {
   }
   if (page >= file_.size() / environment_.page_bytes) {
     return page_text(page) + " lies after the end of the file, which has " +
-           grouped(static_cast<int64_t>(file_.size())) + " bytes";
+           with_commas(static_cast<int64_t>(file_.size())) + " bytes";
   }
   return claim(page, 1) ? "" : page_text(page) + " is reached twice";
 }
@@ -227,14 +228,14 @@ std::string LmdbWalker::open_branch(uint64_t page, Level& out) const {
 std::string LmdbWalker::claim_value(const LmdbNode& node) {
   const uint64_t page = node.overflow_page, bytes = environment_.page_bytes;
   const uint64_t pages = overflow_pages(node.value_bytes, bytes);
-  const std::string value = "a value of " + grouped(static_cast<int64_t>(node.value_bytes)) +
+  const std::string value = "a value of " + with_commas(static_cast<int64_t>(node.value_bytes)) +
                             " bytes in " + page_text(page);
   if (!is_inside(page, pages)) {
     return value + " extends beyond the last page " + std::to_string(environment_.last_page);
   }
   if (page * bytes + kLmdbPageHeader + node.value_bytes > file_.size()) {
     return value + " goes beyond the end of the file, which has " +
-           grouped(static_cast<int64_t>(file_.size())) + " bytes";
+           with_commas(static_cast<int64_t>(file_.size())) + " bytes";
   }
   return claim(page, pages) ? "" : value + " overlaps another page of the environment";
 }
@@ -243,7 +244,7 @@ void LmdbWalker::visit_leaf(uint64_t page, LmdbVisitor& visitor) {
   const LmdbLeaf leaf(page_, page);
   visitor.leaf(page);
   if (!leaf.problem().empty()) {
-    tell_bad(page * environment_.page_bytes, leaf.problem(), visitor);
+    report_bad(page * environment_.page_bytes, leaf.problem(), visitor);
     return;
   }
   for (int i = 0; i < leaf.count(); ++i) {
@@ -253,17 +254,17 @@ void LmdbWalker::visit_leaf(uint64_t page, LmdbVisitor& visitor) {
     if (problem.empty()) {
       visitor.node(node);
     } else {
-      tell_bad(node.offset, problem, visitor);
+      report_bad(node.offset, problem, visitor);
     }
   }
 }
 
 // Limits the list of errors: a hostile file can refer to far more pages than it has bytes.
-void LmdbWalker::tell_bad(uint64_t offset, const std::string& what, LmdbVisitor& visitor) {
+void LmdbWalker::report_bad(uint64_t offset, const std::string& what, LmdbVisitor& visitor) {
   if (++bad_ < kMaxBad) {
     visitor.bad(offset, what);
   } else if (bad_ == kMaxBad) {
-    visitor.bad(offset, "the " + grouped(kMaxBad) + "th damaged place; the rest is not read (" +
+    visitor.bad(offset, "the " + with_commas(kMaxBad) + "th damaged place; the rest is not read (" +
                             what + ")");
   }
 }
@@ -291,7 +292,7 @@ Result<void> LmdbWalker::walk(const LmdbTree& tree, LmdbVisitor& visitor) {
     }
     const uint64_t bytes = environment_.page_bytes;
     if (!problem.empty()) {
-      tell_bad(std::min(page, file_.size() / bytes) * bytes, problem, visitor);
+      report_bad(std::min(page, file_.size() / bytes) * bytes, problem, visitor);
     }
   }
   return {};

@@ -89,7 +89,7 @@ class LmdbWalker {
   std::string open_branch(uint64_t page, Level& out) const;
   std::string claim_value(const LmdbNode& node);
   void visit_leaf(uint64_t page, LmdbVisitor& visitor);
-  void tell_bad(uint64_t offset, const std::string& what, LmdbVisitor& visitor);
+  void report_bad(uint64_t offset, const std::string& what, LmdbVisitor& visitor);
 
   const File& file_;
   const LmdbEnvironment& environment_;

@@ -8,7 +8,7 @@
 #include "headrace/base/text.h"
 #include "headrace/base/utf8.h"
 #include "headrace/formats/lmdb/lmdb_pages.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -28,14 +28,14 @@ const ErrorCode kNoDatabase{
 constexpr size_t kMaxNames = 1000;
 
 // Metadata entries that dataset writers add to their records: the count, a list of keys.
-bool is_about_others(std::string_view key) {
+bool is_metadata_key(std::string_view key) {
   static constexpr std::array<std::string_view, 6> kKeys = {
       "__keys__", "__len__", "length", "num-samples", "num_samples", "__meta__"};
   return std::ranges::find(kKeys, key) != kKeys.end();
 }
 
 bool is_record(const LmdbNode& node) {
-  return !node.database && !is_about_others(text_from_bytes(node.key));
+  return !node.database && !is_metadata_key(text_from_bytes(node.key));
 }
 
 struct NamedDatabase {
@@ -136,8 +136,8 @@ class DatabaseWalk {
     if (Result<void> walked = walk(visitor, begin); !walked) return walked;
     if (visitor.names.empty() || static_cast<uint64_t>(visitor.count) != tree_.entries) return {};
     if (visitor.names.size() > 1) {
-      return no_database(file_, "the environment holds " + counted(visitor.count, "named database"),
-                         visitor);
+      return no_database(
+          file_, "the environment holds " + count_text(visitor.count, "named database"), visitor);
     }
     const NamedDatabase only = visitor.names[0];
     return enter(only, visitor, begin);
@@ -212,9 +212,9 @@ Result<void> scan_lmdb(const File& file, const LmdbOptions& options, ContainerIn
   };
   if (Result<void> walked = walk.run(records, begin); !walked) return walked;
   if (!records.any_bad() && records.seen() - before != expected) {
-    records.bad(0, "the database says that it has " + grouped(static_cast<int64_t>(expected)) +
+    records.bad(0, "the database says that it has " + with_commas(static_cast<int64_t>(expected)) +
                        " entries, and its pages have " +
-                       grouped(static_cast<int64_t>(records.seen() - before)));
+                       with_commas(static_cast<int64_t>(records.seen() - before)));
   }
   if (records.count > 0 && options.database.empty() && out.records.size() > 0 && before == 0) {
     out.tallies["named databases"] += records.count;

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "headrace/codecs/codec.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -103,7 +103,7 @@ class PlainValues final : public LmdbValues {
 };
 
 // Uses only the samples that parse as a Datum, if these are the majority: one may be bad.
-std::unique_ptr<LmdbValues> datum_in_most(std::span<const ValueBytes> samples,
+std::unique_ptr<LmdbValues> datum_if_most(std::span<const ValueBytes> samples,
                                           const ValueOptions& options, std::string& why) {
   std::vector<ValueBytes> fitting;
   for (const ValueBytes& sample : samples) {
@@ -113,16 +113,16 @@ std::unique_ptr<LmdbValues> datum_in_most(std::span<const ValueBytes> samples,
   return datum_values(fitting, options, why);
 }
 
-bool are_most(std::span<const ValueBytes> samples, bool (*fits)(ValueBytes)) {
+bool most_match(std::span<const ValueBytes> samples, bool (*fits)(ValueBytes)) {
   return 2 * static_cast<size_t>(std::ranges::count_if(samples, fits)) > samples.size();
 }
 
 // The common format of most samples; null for plain bytes.
 std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
                                     const ValueOptions& options) {
-  if (are_most(samples, begins_like_picture)) return std::make_unique<PictureValues>();
-  const bool pickles = are_most(samples, is_pickle);
-  if (pickles || are_most(samples, is_msgpack)) {
+  if (most_match(samples, begins_like_picture)) return std::make_unique<PictureValues>();
+  const bool pickles = most_match(samples, is_pickle);
+  if (pickles || most_match(samples, is_msgpack)) {
     raise(kOtherValues,
           std::string("the values are ") +
               (pickles ? "pickles, and reading one runs any code in it"
@@ -131,7 +131,7 @@ std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
           "or read the values as they are with values=\"bytes\"");
   }
   std::string why;
-  return datum_in_most(samples, options, why);
+  return datum_if_most(samples, options, why);
 }
 
 }  // namespace
@@ -170,7 +170,7 @@ std::unique_ptr<LmdbValues> lmdb_values(std::string_view kind, std::span<const V
     if (values) return values;
   }
   if (kind == "image") return std::make_unique<PictureValues>();
-  if (kind == "datum") values = datum_in_most(samples, options, why);
+  if (kind == "datum") values = datum_if_most(samples, options, why);
   if (kind == "bytes" || kind.empty()) return std::make_unique<PlainValues>();
   if (values) return values;
   raise(kOtherValues, "the values are not " + std::string(kind) + ": " + why,

@@ -18,7 +18,7 @@
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/named_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -48,7 +48,7 @@ class ManifestSource final : public Source {
   const Schema& schema() const override { return schema_; }
   ReadStyle read_style() const override {
     if (!has_files_) return ReadStyle::kMemory;
-    return answers_later(folder_) ? ReadStyle::kLater : ReadStyle::kFiles;
+    return is_async(folder_) ? ReadStyle::kLater : ReadStyle::kFiles;
   }
   void pieces(int64_t index, const std::vector<bool>& wanted,
               std::vector<FilePiece>& out) const override {
@@ -98,9 +98,9 @@ class ManifestSource final : public Source {
   }
 
   std::string description() const override {
-    std::string out = "manifest " + file_ + " (" + counted(size_, "record");
+    std::string out = "manifest " + file_ + " (" + count_text(size_, "record");
     if (const auto count = static_cast<int64_t>(classes().size()); count > 0) {
-      out += ", " + counted(count, "class", "classes");
+      out += ", " + count_text(count, "class", "classes");
     }
     return out + ")";
   }

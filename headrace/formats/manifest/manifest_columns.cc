@@ -11,7 +11,7 @@
 #include "headrace/base/text.h"
 #include "headrace/fields/media.h"
 #include "headrace/formats/manifest/manifest_numbers.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 

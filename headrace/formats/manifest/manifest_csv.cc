@@ -12,7 +12,7 @@
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/manifest/manifest_lines.h"
 #include "headrace/formats/manifest/manifest_table.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -161,9 +161,9 @@ class CsvReader {
   void record() {
     if (cells_.size() != table_.columns.size()) {
       bad_manifest_line(file_, line_,
-                        counted(static_cast<int64_t>(cells_.size()), "cell") +
+                        count_text(static_cast<int64_t>(cells_.size()), "cell") +
                             ", and the header has " +
-                            grouped(static_cast<int64_t>(table_.columns.size())),
+                            with_commas(static_cast<int64_t>(table_.columns.size())),
                         "put cells that contain the delimiter in quotes");
     }
     const auto number = static_cast<int64_t>(table_.lines.size());

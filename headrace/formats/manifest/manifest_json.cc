@@ -6,7 +6,7 @@
 #include "headrace/base/json_reader.h"
 #include "headrace/formats/manifest/manifest_lines.h"
 #include "headrace/formats/manifest/manifest_table.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {

@@ -18,7 +18,7 @@
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/named_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/paths.h"
 
@@ -67,9 +67,9 @@ class ShardScan {
     table_end_ = sizeof samples + sizeof(uint32_t) * (uint64_t{samples} + 1);
     if (samples != expected || table_end_ > file_.size()) {
       bad(0, file_.size(),
-          "index.json says that the shard has " + grouped(static_cast<int64_t>(expected)) +
-              " samples, and the shard, of " + grouped(static_cast<int64_t>(file_.size())) +
-              " bytes, " + grouped(samples));
+          "index.json says that the shard has " + with_commas(static_cast<int64_t>(expected)) +
+              " samples, and the shard, of " + with_commas(static_cast<int64_t>(file_.size())) +
+              " bytes, " + with_commas(samples));
       return {};
     }
     std::vector<uint32_t> offsets(std::min<size_t>(samples, kOffsetsTogether) + 1);
@@ -103,9 +103,9 @@ class ShardScan {
       return;
     }
     const uint64_t from = std::min<uint64_t>(begin, size);
-    std::string what = "a sample should be at " + grouped(begin) + " to " + grouped(end);
-    what += end > size ? ", and the shard has " + grouped(static_cast<int64_t>(size)) + " bytes"
-                       : ", and samples begin at " + grouped(static_cast<int64_t>(table_end_));
+    std::string what = "a sample should be at " + with_commas(begin) + " to " + with_commas(end);
+    what += end > size ? ", and the shard has " + with_commas(static_cast<int64_t>(size)) + " bytes"
+                       : ", and samples begin at " + with_commas(static_cast<int64_t>(table_end_));
     bad(from, end > begin ? std::min<uint64_t>(end, size) - from : 0, std::move(what));
   }
   void bad(uint64_t offset, uint64_t bytes, std::string what) {
@@ -193,7 +193,7 @@ UnpackedFiles files_of(const std::string& root, const std::string& index_path,
                     "it names the shard \"" + (shard.raw.empty() ? shard.packed : shard.raw) +
                         "\", which is not in the folder",
                     "copy the missing shards, too: all " +
-                        grouped(static_cast<int64_t>(index.shards.size())) + " of the index");
+                        with_commas(static_cast<int64_t>(index.shards.size())) + " of the index");
     }
   }
   out.names = out.paths;

@@ -7,7 +7,7 @@
 
 #include "headrace/base/parameters.h"
 #include "headrace/sources/field_names.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -108,23 +108,25 @@ Result<void> MdsColumns::place_values(std::span<const uint8_t> head, uint64_t sa
     }
     if (at > sample_bytes || bytes > sample_bytes - at) {
       return bad_sample("the column \"" + column.name + "\" of " +
-                        grouped(static_cast<int64_t>(bytes)) +
+                        with_commas(static_cast<int64_t>(bytes)) +
                         " bytes goes beyond its sample, which has " +
-                        grouped(static_cast<int64_t>(sample_bytes)));
+                        with_commas(static_cast<int64_t>(sample_bytes)));
     }
     out.push_back({at, bytes});
     at += bytes;
   }
   if (at == sample_bytes) return {};
-  return bad_sample("the columns take " + grouped(static_cast<int64_t>(at)) + " of the sample's " +
-                    grouped(static_cast<int64_t>(sample_bytes)) + " bytes");
+  return bad_sample("the columns take " + with_commas(static_cast<int64_t>(at)) +
+                    " of the sample's " + with_commas(static_cast<int64_t>(sample_bytes)) +
+                    " bytes");
 }
 
 Result<void> MdsColumns::parse(std::span<const uint8_t> sample, const std::vector<bool>& wanted,
                                RecordData& out) const {
   thread_local std::vector<Place> places;
   if (sample.size() < head_bytes()) {
-    return bad_sample("the sample has " + grouped(static_cast<int64_t>(sample.size())) + " bytes");
+    return bad_sample("the sample has " + with_commas(static_cast<int64_t>(sample.size())) +
+                      " bytes");
   }
   if (Result<void> placed = place_values(sample, sample.size(), places); !placed) return placed;
   for (size_t i = 0; i < fields_.size(); ++i) {

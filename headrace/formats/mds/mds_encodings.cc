@@ -14,7 +14,7 @@
 #include "headrace/formats/arrays/tensor_shapes.h"
 #include "headrace/formats/mds/mds_columns.h"
 #include "headrace/sources/columns/array_bytes.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -159,7 +159,7 @@ class PillowEncoding final : public MdsEncoding {
     uint64_t bytes = 0;
     if (!product_of(shape, UINT64_MAX, bytes) || bytes == 0 || bytes != parts->pixels.size()) {
       return bad_sample("an image of " + sizes_text(shape) + " has " +
-                        grouped(static_cast<int64_t>(parts->pixels.size())) + " bytes");
+                        with_commas(static_cast<int64_t>(parts->pixels.size())) + " bytes");
     }
     out.shape = shape;
     out.bytes = parts->pixels;
@@ -278,7 +278,7 @@ class ArrayEncoding final : public MdsEncoding {
         elements * size_of(out.dtype) != out.elements.size()) {
       return bad_sample("an array of " + sizes_text(out.shape) + " " +
                         std::string(name_of(out.dtype)) + " has " +
-                        grouped(static_cast<int64_t>(out.elements.size())) + " bytes");
+                        with_commas(static_cast<int64_t>(out.elements.size())) + " bytes");
     }
     return out;
   }

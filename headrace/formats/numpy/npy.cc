@@ -12,7 +12,7 @@
 #include "headrace/formats/numpy/npy_files.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/sources/field_names.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -84,7 +84,7 @@ std::vector<NamedArray> chosen(std::vector<NamedArray> arrays, const Arguments& 
 }
 
 // A single array is named by `field`, by its file's name if that has a meaning, or by its contents.
-void name_lone_array(NamedArray& array, const Arguments& arguments) {
+void name_single_array(NamedArray& array, const Arguments& arguments) {
   if (!arguments.is_none("field")) {
     array.choice.field = arguments.text("field");
   } else if (!has_meaning(array, arguments)) {
@@ -101,7 +101,7 @@ SourcePtr open_files(const std::string& path, const Arguments& arguments) {
   const bool lone = values.size() == 1 && values[0].member.empty();
   std::vector<NamedArray> arrays = named(std::move(values), stem_of(files[0]));
   if (lone) {
-    name_lone_array(arrays[0], arguments);
+    name_single_array(arrays[0], arguments);
   } else {
     arrays = chosen(std::move(arrays), arguments);
   }

@@ -7,7 +7,7 @@
 
 #include "headrace/base/utf8.h"
 #include "headrace/formats/arrays/array_errors.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -56,8 +56,8 @@ std::vector<std::string> texts_from(FileArray stored, const NpyType& type, const
   }
   if (count > kMaxStrings || count * type.bytes > kMaxText) {
     fail(unsupported_array(place.path,
-                           "it has " + grouped(static_cast<int64_t>(count)) + " strings of " +
-                               grouped(static_cast<int64_t>(type.bytes)) +
+                           "it has " + with_commas(static_cast<int64_t>(count)) + " strings of " +
+                               with_commas(static_cast<int64_t>(type.bytes)) +
                                " bytes; they are held in memory, and 256 MiB is the cap",
                            "keep them in a CSV or Parquet file"),
          place);
@@ -82,7 +82,7 @@ FilePart in_c_order(const NpyHeader& header, const NpyPlace& place) {
   if (!header.fortran || longer < 2 || header.data_bytes == 0) return part;
   if (header.data_bytes > kMaxTransposed) {
     fail(unsupported_array(place.path,
-                           "it has " + grouped(static_cast<int64_t>(header.data_bytes)) +
+                           "it has " + with_commas(static_cast<int64_t>(header.data_bytes)) +
                                " bytes in Fortran order, which scatters a record over the "
                                "file; up to 1 GiB is converted to C order in memory",
                            "np.save(path, np.ascontiguousarray(np.load(path, mmap_mode=\"r\")))"),

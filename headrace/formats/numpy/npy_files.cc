@@ -13,7 +13,7 @@
 #include "headrace/sources/columns/array_bytes.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
 
@@ -102,7 +102,7 @@ class NpyFilesSource final : public Source {
   int64_t size() const override { return folder_.paths.size(); }
   const Schema& schema() const override { return schema_; }
   ReadStyle read_style() const override {
-    return answers_later(path_) ? ReadStyle::kLater : ReadStyle::kFiles;
+    return is_async(path_) ? ReadStyle::kLater : ReadStyle::kFiles;
   }
   void pieces(int64_t index, const std::vector<bool>& wanted,
               std::vector<FilePiece>& out) const override {
@@ -116,9 +116,9 @@ class NpyFilesSource final : public Source {
     return field == "label" ? folder_.labels : std::vector<int64_t>();
   }
   std::string description() const override {
-    std::string out = "npy " + path_ + ", one record per file (" + counted(size(), "record");
+    std::string out = "npy " + path_ + ", one record per file (" + count_text(size(), "record");
     if (const int64_t count = folder_.classes.size(); count > 0) {
-      out += ", " + counted(count, "class", "classes");
+      out += ", " + count_text(count, "class", "classes");
     }
     return out + ")";
   }

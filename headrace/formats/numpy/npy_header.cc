@@ -8,7 +8,7 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/formats/arrays/array_errors.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {

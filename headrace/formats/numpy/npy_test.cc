@@ -281,7 +281,7 @@ TEST_F(Npy, AnyChangedBitOrLengthIsHarmless) {
       npy("{'descr': [('label', '|u1'), ('box', '>i2', (2,)), ('name', '<U2')], 'fortran_order': "
           "True, 'shape': (20,), }",
           std::string(260, 'x'));
-  use_all_damages(sound, 200, [&](const std::string& content) {
+  for_each_damage(sound, 200, [&](const std::string& content) {
     use_damaged(folder_.write("a.npy", content), "npy");
   });
 }

@@ -5,7 +5,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
-#include "headrace/formats/folder/parts_of_records.h"
+#include "headrace/formats/folder/paired_folders.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/opening/opened_source.h"
 #include "headrace/formats/shards/shard_files.h"
@@ -43,7 +43,7 @@ Result<PathStatus> looked_at(const std::string& path) {
 }
 
 // The last part of the path that exists, and a neighbor whose name is near.
-[[noreturn]] void nothing_there(const std::string& path) {
+[[noreturn]] void raise_no_path(const std::string& path) {
   const std::string scheme(scheme_of(path));
   if (!scheme.empty() && !Registry<StorageRecord>::find(scheme)) {
     raise(kNothingThere,
@@ -130,12 +130,12 @@ const FormatRecord& format_of(const std::string& path) {
 SourcePtr open_source(const std::string& given, const std::map<std::string, ParamValue>& arguments,
                       const Progress& progress) {
   simd_level();  // throws here, and not on a worker thread, if HEADRACE_SIMD is invalid
-  if (given.empty() || given.find('\0') != std::string::npos) nothing_there(given);
+  if (given.empty() || given.find('\0') != std::string::npos) raise_no_path(given);
   const bool several = is_shard_pattern(given);
-  const std::string path = path_from_root(given);
+  const std::string path = absolute_form(given);
   const std::string first = several ? shard_files(path).front() : path;
   if (const Result<PathStatus> there = looked_at(first); !there) {
-    if (there.error().code->id == "HR0201") nothing_there(given);
+    if (there.error().code->id == "HR0201") raise_no_path(given);
     throw Exception(there.error());
   }
   std::map<std::string, ParamValue> rest = arguments;
@@ -156,7 +156,7 @@ SourcePtr open_source(const std::string& given, const std::map<std::string, Para
           "hr.concat(hr.open(...), hr.open(...))");
   }
   const Arguments checked(format->name, format->params,
-                          with_places_from_root(*format, std::move(rest)));
+                          with_absolute_paths(*format, std::move(rest)));
   SourcePtr source = format->open(path, checked, progress);
   source = with_evident_kinds(std::move(source), said, !format->knows_kinds);
   return opened_source(std::move(source), *format, path, checked, kinds);

@@ -14,7 +14,7 @@
 namespace headrace {
 namespace {
 
-std::string one_from_root(std::string path) {
+std::string absolute_one(std::string path) {
   if (!is_relative_path(path)) return path;
   while (path.starts_with("./")) path.erase(0, path.find_first_not_of('/', 1));
   if (path.empty() || path == ".") return current_folder();
@@ -75,25 +75,25 @@ class OpenedSource final : public SourceAround {
 
 }  // namespace
 
-std::string path_from_root(const std::string& path) {
-  if (!is_shard_pattern(path)) return one_from_root(path);
+std::string absolute_form(const std::string& path) {
+  if (!is_shard_pattern(path)) return absolute_one(path);
   std::string out;
   for (size_t begin = 0; begin <= path.size();) {
     const size_t end = std::min(path.find('\n', begin), path.size());
     if (end > begin)
-      out += (out.empty() ? "" : "\n") + one_from_root(path.substr(begin, end - begin));
+      out += (out.empty() ? "" : "\n") + absolute_one(path.substr(begin, end - begin));
     begin = end + 1;
   }
   return out;
 }
 
-std::map<std::string, ParamValue> with_places_from_root(const FormatRecord& format,
-                                                        std::map<std::string, ParamValue> given) {
+std::map<std::string, ParamValue> with_absolute_paths(const FormatRecord& format,
+                                                      std::map<std::string, ParamValue> given) {
   for (const Param& param : format.params) {
     const auto found = given.find(std::string(param.name));
-    if (param.decides != Decides::kPlace || found == given.end()) continue;
+    if (param.decides != Affects::kPlace || found == given.end()) continue;
     const auto* path = std::get_if<std::string>(&found->second);
-    if (path && !path->empty()) found->second = path_from_root(*path);
+    if (path && !path->empty()) found->second = absolute_form(*path);
   }
   return given;
 }
@@ -108,7 +108,7 @@ SourcePtr opened_source(SourcePtr source, const FormatRecord& format, const std:
   for (const Param& param : format.params) {
     const std::string value = exact_text(arguments.value(param.name));
     identity += "\n" + std::string(param.name) + "=" + value;
-    if (param.decides != Decides::kRecords || value == exact_text(defaults.value(param.name))) {
+    if (param.decides != Affects::kRecords || value == exact_text(defaults.value(param.name))) {
       continue;
     }
     print.add(param.name);
@@ -116,7 +116,7 @@ SourcePtr opened_source(SourcePtr source, const FormatRecord& format, const std:
     changed = true;
   }
   identity += "\nkinds=" + ExactText{}(kinds);
-  if (answers_later(path)) {  // querying every file again would be slow; reads compare the version
+  if (is_async(path)) {  // querying every file again would be slow; reads compare the version
     identity += "\n" + ExactText{}(path);
   } else {
     for (const std::string& file : shard_files(path)) identity += "\n" + file_text(file);

@@ -22,11 +22,11 @@ namespace headrace {
 
 // Makes a path absolute, also a pattern or several lines. A relative path must not change its
 // meaning with the process's current folder after a source was opened.
-std::string path_from_root(const std::string& path);
+std::string absolute_form(const std::string& path);
 
 // The arguments, with absolute paths for parameters that are paths.
-std::map<std::string, ParamValue> with_places_from_root(const FormatRecord& format,
-                                                        std::map<std::string, ParamValue> given);
+std::map<std::string, ParamValue> with_absolute_paths(const FormatRecord& format,
+                                                      std::map<std::string, ParamValue> given);
 
 // `kinds`: as given. REQUIRES: `path` is absolute.
 SourcePtr opened_source(SourcePtr source, const FormatRecord& format, const std::string& path,

@@ -84,7 +84,7 @@ TEST_F(EachParameter, ThatAffectsRecordsChangesTheFingerprint) {
     for (const Param& param : format->params) {
       const Given given{{std::string(param.name), another_value(param)}};
       const bool changed = opened(*format, given)->fingerprint() != numbers()->fingerprint();
-      EXPECT_EQ(changed, param.decides == Decides::kRecords) << format->name << " " << param.name;
+      EXPECT_EQ(changed, param.decides == Affects::kRecords) << format->name << " " << param.name;
     }
   }
 }
@@ -165,19 +165,19 @@ TEST_F(Identity, PathsThatAreOptionsAreMadeAbsolute) {
   EXPECT_EQ(source->key(0), data / "one/train/cat/1.jpg");
 }
 
-TEST(PathFromRoot, KeepsPatternsAndFolders) {
+TEST(AbsoluteForm, KeepsPatternsAndFolders) {
   TemporaryFolder data;
   const fs::path before = fs::current_path();
   data.write("[odd] {x}/a-0.tar", "");
   data.write("[odd] {x}/a-1.tar", "");
   fs::current_path(data / "[odd] {x}");
   const std::string here = fs::current_path().string();
-  EXPECT_EQ(path_from_root("a-0.tar"), here + "/a-0.tar");
-  EXPECT_EQ(path_from_root("."), here);
-  EXPECT_EQ(path_from_root("./a-*.tar\n/b"), here + "/a-*.tar\n/b");
-  EXPECT_EQ(path_from_root("memory://x/a"), "memory://x/a");
+  EXPECT_EQ(absolute_form("a-0.tar"), here + "/a-0.tar");
+  EXPECT_EQ(absolute_form("."), here);
+  EXPECT_EQ(absolute_form("./a-*.tar\n/b"), here + "/a-*.tar\n/b");
+  EXPECT_EQ(absolute_form("memory://x/a"), "memory://x/a");
   for (const char* pattern : {"a-*.tar", "a-{0..1}.tar", "a-[01].tar"}) {
-    EXPECT_EQ(shard_files(path_from_root(pattern)).size(), 2u) << pattern;
+    EXPECT_EQ(shard_files(absolute_form(pattern)).size(), 2u) << pattern;
   }
   fs::current_path(before);
 }

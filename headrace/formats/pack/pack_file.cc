@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/crc32c.h"
 #include "headrace/storage/read_at_once.h"
 
@@ -61,9 +61,9 @@ Result<PackFile> PackFile::open(const std::string& path, bool recover) {
   // For most packs that is all of the header and the index.
   const uint64_t size = pack.file_.size();
   std::vector<ReadAtOnce::Range> ranges{{0, size}};
-  if (size > LaterStorage::kLastBytes) {
-    ranges = {{0, LaterStorage::kFirstBytes},
-              {size - LaterStorage::kLastBytes, LaterStorage::kLastBytes}};
+  if (size > AsyncStorage::kLastBytes) {
+    ranges = {{0, AsyncStorage::kFirstBytes},
+              {size - AsyncStorage::kLastBytes, AsyncStorage::kLastBytes}};
   }
   const ReadAtOnce ends(pack.file_, std::move(ranges));
   Result<PackHeader> header = read_pack_header(pack.file_);
@@ -95,7 +95,7 @@ Result<PackTail> PackFile::read_tail() const {
   }
   if (found && tail.file_bytes == file_.size()) return tail;
   return Error{.code = &kCutOff,
-               .what = "the file ends after " + grouped(static_cast<int64_t>(file_.size())) +
+               .what = "the file ends after " + with_commas(static_cast<int64_t>(file_.size())) +
                        " bytes without a pack's end",
                .where = {.file = path(), .offset = static_cast<int64_t>(file_.size())},
                .hint = std::string(kRecoverHint)};
@@ -113,7 +113,7 @@ Result<void> PackFile::load_index() {
   Result<void> loaded = load_directory(*tail);
   std::optional<ReadAtOnce> all;
   if (const uint64_t bytes = file_.size() - pages_end_;
-      loaded && bytes > LaterStorage::kLastBytes) {
+      loaded && bytes > AsyncStorage::kLastBytes) {
     all.emplace(file_, std::vector<ReadAtOnce::Range>{{pages_end_, bytes}});
   }
   if (loaded) loaded = load_page_list(*tail);
@@ -294,8 +294,9 @@ Result<void> PackFile::load_pages(std::string why) {
   if (records_ == header_.records) {
     missing_ = "no record is missing; only the index is unusable (" + why + ")";
   } else {
-    missing_ = "records " + grouped(static_cast<int64_t>(header_.first_record + records_)) +
-               " to " + grouped(static_cast<int64_t>(header_.first_record + header_.records - 1)) +
+    missing_ = "records " + with_commas(static_cast<int64_t>(header_.first_record + records_)) +
+               " to " +
+               with_commas(static_cast<int64_t>(header_.first_record + header_.records - 1)) +
                " are missing (" + scanned->stopped + "; " + why + ")";
   }
   return {};
@@ -321,7 +322,7 @@ Result<void> PackFile::read(size_t field, int64_t record, bool verify, Buffer& o
     if (!is_here) out.resize(place.bytes);
   } catch (const std::bad_alloc&) {
     return in_record({.code = &kTooLarge,
-                      .what = "the record has " + grouped(place.bytes) +
+                      .what = "the record has " + with_commas(place.bytes) +
                               " bytes, more than the remaining memory",
                       .hint = "leave the record out"},
                      field, record);

@@ -70,7 +70,7 @@ class PackFile {
   const BlobPlace& blob(size_t field, int64_t record) const {
     return fields_[field].blobs[static_cast<size_t>(record)];
   }
-  bool answers_later() const { return file_.answers_later(); }
+  bool is_async() const { return file_.is_async(); }
   FilePiece piece(size_t field, int64_t record) const {
     return file_.piece(blob(field, record).offset, blob(field, record).bytes);
   }

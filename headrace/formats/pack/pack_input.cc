@@ -5,7 +5,7 @@
 
 #include "headrace/sources/classes.h"
 #include "headrace/sources/fingerprint.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/paths.h"
 
 namespace headrace {
@@ -25,7 +25,7 @@ bool same_fields(const Schema& a, const Schema& b) {
 }
 
 // Whether the path is obviously below the folder, without checking for "..".
-bool is_plainly_below(std::string_view path, std::string_view folder) {
+bool is_lexically_below(std::string_view path, std::string_view folder) {
   if (!path.starts_with(folder)) return false;
   path.remove_prefix(folder.size());
   for (std::string_view step : {"//", "/./", "/../"}) {
@@ -102,7 +102,7 @@ void PackInput::find_root() {
     share_folder(root_, folder.below);
     for (int64_t record = 0; record < sources_[i]->size(); ++record) {
       const std::string key = sources_[i]->key(record);
-      if (!is_plainly_below(key, folder.given)) share_folder(root_, absolute_path(key));
+      if (!is_lexically_below(key, folder.given)) share_folder(root_, absolute_path(key));
     }
   }
   for (Folder& folder : folders_) folder.below.erase(0, root_.size());
@@ -152,7 +152,7 @@ std::string PackInput::key(int64_t index) const {
     return sources_.size() > 1 ? std::to_string(number) + "/" + key : key;
   }
   const Folder& folder = folders_[number];
-  if (is_plainly_below(key, folder.given)) return folder.below + key.substr(folder.given.size());
+  if (is_lexically_below(key, folder.given)) return folder.below + key.substr(folder.given.size());
   return absolute_path(key).substr(root_.size());
 }
 

@@ -74,7 +74,7 @@ void write_metadata(const PackHeader& header, ByteWriter& out) {
     out.bytes(name);
   }
   const auto has_rows = [](const Field& field) {
-    return field.box_format != BoxFormat::kUnsaid || field.row_group > 0;
+    return field.box_format != BoxFormat::kUnspecified || field.row_group > 0;
   };
   // and the format of packs is unchanged
   if (std::ranges::none_of(header.schema, has_rows)) return;

@@ -61,7 +61,7 @@ bool has_folders_fields(const PackHeader& header) {
 
 }  // namespace
 
-bool folders_say_it_all(const OpenedPack& pack) {
+bool folders_suffice(const OpenedPack& pack) {
   const PackHeader& header = pack.files.front().header();
   if (!has_folders_fields(header) ||
       !std::is_sorted(header.classes.begin(), header.classes.end())) {

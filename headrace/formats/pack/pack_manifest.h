@@ -15,7 +15,7 @@ namespace headrace {
 
 // Whether the unpacked files alone, opened as a folder, give the same records in the same order
 // with the same labels, so that no manifest is needed.
-bool folders_say_it_all(const OpenedPack& pack);
+bool folders_suffice(const OpenedPack& pack);
 
 // The header of a .npy file whose array has this shape.
 std::vector<uint8_t> npy_header(DType dtype, const Shape& shape);

@@ -38,8 +38,8 @@ struct Named {
 };
 
 // Whether folders alone represent a pack of pictures with these keys and labels.
-bool say_it_all(const std::vector<Named>& records, std::vector<std::string> classes,
-                const std::function<void(PackHeader&)>& change = {}) {
+bool suffice(const std::vector<Named>& records, std::vector<std::string> classes,
+             const std::function<void(PackHeader&)>& change = {}) {
   const TemporaryFolder place;
   PackHeader header;
   header.records = header.dataset_records = records.size();
@@ -67,31 +67,30 @@ bool say_it_all(const std::vector<Named>& records, std::vector<std::string> clas
     writer.add(record);
   }
   writer.finish();
-  return folders_say_it_all(open_pack(place / "pack", false));
+  return folders_suffice(open_pack(place / "pack", false));
 }
 
 TEST(Folders, SufficeIfTheyGiveTheSameRecordsInTheSameOrder) {
-  EXPECT_TRUE(say_it_all({{"ant/1.jpg", 0}, {"ant/2.jpg", 0}, {"bee/1.jpg", 1}}, {"ant", "bee"}));
-  EXPECT_TRUE(say_it_all({{"ant/1.jpg", 0}, {"ant/x/1.jpg", 0}}, {"ant"}));
-  EXPECT_TRUE(say_it_all({{"1.jpg"}, {"2.jpg"}}, {}));
+  EXPECT_TRUE(suffice({{"ant/1.jpg", 0}, {"ant/2.jpg", 0}, {"bee/1.jpg", 1}}, {"ant", "bee"}));
+  EXPECT_TRUE(suffice({{"ant/1.jpg", 0}, {"ant/x/1.jpg", 0}}, {"ant"}));
+  EXPECT_TRUE(suffice({{"1.jpg"}, {"2.jpg"}}, {}));
 }
 
 TEST(Folders, DoNotSufficeOtherwise) {
   const std::vector<std::string> two = {"ant", "bee"};
-  EXPECT_FALSE(say_it_all({{"bee/1.jpg", 1}, {"ant/1.jpg", 0}}, two)) << "order";
-  EXPECT_FALSE(say_it_all({{"ant/1.jpg", 0}, {"ant/1.jpg", 0}, {"bee/1.jpg", 1}}, two)) << "twice";
-  EXPECT_FALSE(say_it_all({{"ant/1.jpg", 1}, {"bee/1.jpg", 0}}, two)) << "other labels";
-  EXPECT_FALSE(say_it_all({{"ant/1.jpg", 2}, {"bee/1.jpg", 1}}, two)) << "no class";
-  EXPECT_FALSE(say_it_all({{"ant/1.jpg", -1}, {"bee/1.jpg", 1}}, two)) << "no label";
-  EXPECT_FALSE(say_it_all({{"ant/1.jpg", 0}}, two)) << "a class without an image";
-  EXPECT_FALSE(say_it_all({{"1.jpg", 0}, {"bee/1.jpg", 1}}, two)) << "an image in no folder";
-  EXPECT_FALSE(say_it_all({{"ant/1.jpg", 1}, {"bee/1.jpg", 0}}, {"bee", "ant"})) << "class order";
+  EXPECT_FALSE(suffice({{"bee/1.jpg", 1}, {"ant/1.jpg", 0}}, two)) << "order";
+  EXPECT_FALSE(suffice({{"ant/1.jpg", 0}, {"ant/1.jpg", 0}, {"bee/1.jpg", 1}}, two)) << "twice";
+  EXPECT_FALSE(suffice({{"ant/1.jpg", 1}, {"bee/1.jpg", 0}}, two)) << "other labels";
+  EXPECT_FALSE(suffice({{"ant/1.jpg", 2}, {"bee/1.jpg", 1}}, two)) << "no class";
+  EXPECT_FALSE(suffice({{"ant/1.jpg", -1}, {"bee/1.jpg", 1}}, two)) << "no label";
+  EXPECT_FALSE(suffice({{"ant/1.jpg", 0}}, two)) << "a class without an image";
+  EXPECT_FALSE(suffice({{"1.jpg", 0}, {"bee/1.jpg", 1}}, two)) << "an image in no folder";
+  EXPECT_FALSE(suffice({{"ant/1.jpg", 1}, {"bee/1.jpg", 0}}, {"bee", "ant"})) << "class order";
+  EXPECT_FALSE(suffice({{"1.jpg"}}, {}, [](PackHeader& header) { header.keys_are_paths = false; }));
   EXPECT_FALSE(
-      say_it_all({{"1.jpg"}}, {}, [](PackHeader& header) { header.keys_are_paths = false; }));
-  EXPECT_FALSE(
-      say_it_all({{"1.jpg"}}, {}, [](PackHeader& header) { header.schema[0].name = "picture"; }));
-  EXPECT_FALSE(say_it_all({{"ant/1.jpg", 0}}, {"ant"},
-                          [](PackHeader& header) { header.schema[1].name = "kind"; }));
+      suffice({{"1.jpg"}}, {}, [](PackHeader& header) { header.schema[0].name = "picture"; }));
+  EXPECT_FALSE(suffice({{"ant/1.jpg", 0}}, {"ant"},
+                       [](PackHeader& header) { header.schema[1].name = "kind"; }));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 #include "headrace/formats/pack/pack_writer.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
-#include "headrace/storage/unguessable.h"
+#include "headrace/storage/random_name.h"
 
 namespace headrace {
 namespace {
@@ -37,7 +37,7 @@ const ErrorCode kOtherFile{
     "Unpacking replaces a file with different contents only on request. Unpack into an empty "
     "folder, or pass overwrite=True (--force)."};
 
-constexpr std::string_view kTemporary = ".headrace-unpack-";  // the process, "-", unguessable()
+constexpr std::string_view kTemporary = ".headrace-unpack-";  // the process, "-", random_name()
 
 // Whether it is a temporary file of a process that no longer exists.
 bool is_leftover(std::string_view name) {
@@ -93,7 +93,7 @@ bool rename_to_free_name(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-std::string what_leads_out(std::string_view key) {
+std::string escaping_part(std::string_view key) {
   if (key.empty()) return "it is empty";
   if (key.front() == '/') return "it is an absolute path";
   if (key.find('\0') != std::string_view::npos) return "it contains a NUL byte";
@@ -156,11 +156,11 @@ void OutputFolder::make_folders(std::string_view name) {
 }
 
 std::string OutputFolder::temporary_name() {
-  return joined(path_, std::string(kTemporary) + std::to_string(::getpid()) + "-" + unguessable());
+  return joined(path_, std::string(kTemporary) + std::to_string(::getpid()) + "-" + random_name());
 }
 
 bool OutputFolder::write(std::string_view name, std::span<const uint8_t> bytes) {
-  if (std::string wrong = what_leads_out(name); !wrong.empty()) refuse(name, wrong);
+  if (std::string wrong = escaping_part(name); !wrong.empty()) refuse(name, wrong);
   if (holds(joined(path_, name), bytes)) return false;
   const std::string temporary = temporary_name();
   write_all(temporary, bytes);

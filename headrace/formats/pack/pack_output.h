@@ -15,7 +15,7 @@
 namespace headrace {
 
 // Why a key cannot be a path below a folder ("it begins with /"); empty if it can.
-std::string what_leads_out(std::string_view key);
+std::string escaping_part(std::string_view key);
 
 class OutputFolder {
  public:
@@ -23,7 +23,7 @@ class OutputFolder {
   OutputFolder(std::string path, bool overwrite);
 
   // Writes a file. False if it already exists with the same bytes. Throws Exception HR0447, HR0450
-  // if a link is in the way, HR0451 if a different file is. REQUIRES: what_leads_out(name) is
+  // if a link is in the way, HR0451 if a different file is. REQUIRES: escaping_part(name) is
   // empty.
   bool write(std::string_view name, std::span<const uint8_t> bytes);
   // For files that are written incrementally: temporary_name() returns a path in the folder, and

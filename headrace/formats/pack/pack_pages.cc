@@ -12,7 +12,7 @@ namespace {
 // Blobs are verified in pieces of this size.
 constexpr size_t kPiece = size_t{1} << 20;
 
-Result<bool> blob_is_sound(const File& file, uint64_t offset, const BlobFacts& facts,
+Result<bool> blob_is_valid(const File& file, uint64_t offset, const BlobFacts& facts,
                            Buffer& scratch) {
   uint32_t sum = 0;
   for (uint64_t done = 0; done < facts.stored_bytes;) {
@@ -72,14 +72,14 @@ Result<OnePage> read_page(const File& file, const PackHeader& header, uint64_t o
   return page;
 }
 
-Result<bool> blobs_are_sound(const File& file, uint64_t data_offset, const PackTable& table,
+Result<bool> blobs_are_valid(const File& file, uint64_t data_offset, const PackTable& table,
                              Buffer& scratch) {
   uint64_t at = data_offset;
   for (size_t record = 0; record < table.records(); ++record) {
     for (const TableField& field : table.fields) {
       if (field.width > 0) continue;
       const BlobFacts facts = field.blob(record);
-      Result<bool> sound = blob_is_sound(file, at, facts, scratch);
+      Result<bool> sound = blob_is_valid(file, at, facts, scratch);
       if (!sound || !*sound) return sound;
       at += aligned(facts.stored_bytes, kBlobAlignment);
     }
@@ -104,7 +104,7 @@ Result<ScannedPages> scan_pages(const File& file, const PackHeader& header, bool
     if (!page) return std::move(page.error());
     const uint64_t data_offset = out.end + page->header.data_offset;
     if (page->wrong.empty() && check_blobs) {
-      Result<bool> sound = blobs_are_sound(file, data_offset, page->table, scratch);
+      Result<bool> sound = blobs_are_valid(file, data_offset, page->table, scratch);
       if (!sound) return std::move(sound.error());
       if (!*sound) page->wrong = "page " + std::to_string(out.pages.size()) + " is damaged";
     }

@@ -104,7 +104,7 @@ PackPlace::PackPlace(std::string out, int shards, bool overwrite)
       overwrite_(overwrite) {
   check();
   check_partial();
-  clear_other();
+  remove_other_form();
   if (shards > 1) descriptor_ = open_for_writing(partial_, O_RDONLY | O_DIRECTORY);
   for (auto i = static_cast<uint32_t>(shards); shards > 1; ++i) {
     std::error_code ignored;
@@ -117,7 +117,7 @@ PackPlace::~PackPlace() {
 }
 
 // Removes leftovers of a run with one shard instead of several, or vice versa.
-void PackPlace::clear_other() const {
+void PackPlace::remove_other_form() const {
   std::error_code ignored;
   const fs::file_status there = fs::symlink_status(partial_, ignored);
   const bool folder = fs::is_directory(there);

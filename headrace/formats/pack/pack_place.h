@@ -30,7 +30,7 @@ class PackPlace {
 
  private:
   void check_partial() const;
-  void clear_other() const;
+  void remove_other_form() const;
 
   const std::string out_, partial_;
   const int shards_;

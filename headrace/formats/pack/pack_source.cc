@@ -13,7 +13,7 @@
 #include "headrace/sources/classes.h"
 #include "headrace/sources/in_order.h"
 #include "headrace/sources/labeled_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -71,12 +71,12 @@ class PackSource final : public Source {
   const Schema& schema() const override { return header_.schema; }
   ReadStyle read_style() const override {
     if (blobs_ == 0) return ReadStyle::kMemory;
-    return files_.front().answers_later() ? ReadStyle::kLater : ReadStyle::kFiles;
+    return files_.front().is_async() ? ReadStyle::kLater : ReadStyle::kFiles;
   }
   void pieces(int64_t index, const std::vector<bool>& wanted,
               std::vector<FilePiece>& out) const override {
     const auto [file, record] = place_of(index);
-    for (size_t field = 0; file.answers_later() && field < widths_.size(); ++field) {
+    for (size_t field = 0; file.is_async() && field < widths_.size(); ++field) {
       if (wanted[field] && widths_[field] == 0) out.push_back(file.piece(field, record));
     }
   }
@@ -118,13 +118,13 @@ class PackSource final : public Source {
   }
 
   std::string description() const override {
-    std::string out = "pack " + path_ + " (" + counted(size_, "record");
-    if (files_.size() > 1) out += ", " + counted(static_cast<int64_t>(files_.size()), "shard");
+    std::string out = "pack " + path_ + " (" + count_text(size_, "record");
+    if (files_.size() > 1) out += ", " + count_text(static_cast<int64_t>(files_.size()), "shard");
     if (files_.size() == 1 && header_.shards > 1) {
       out += ", shard " + std::to_string(header_.shard) + " of " + std::to_string(header_.shards);
     }
     if (!classes_.empty()) {
-      out += ", " + counted(static_cast<int64_t>(classes_.size()), "class", "classes");
+      out += ", " + count_text(static_cast<int64_t>(classes_.size()), "class", "classes");
     }
     if (!missing_.empty()) out += "; recovered: " + missing_;
     return out + ")";
@@ -199,8 +199,8 @@ class PackSource final : public Source {
                       .offset = static_cast<int64_t>(place.offset)};
     if (place.bytes > out.max_bytes) {
       return Error{.code = &kLargeRecord,
-                   .what = "the record has " + grouped(place.bytes) + " bytes, the cap is " +
-                           grouped(static_cast<int64_t>(out.max_bytes)),
+                   .what = "the record has " + with_commas(place.bytes) + " bytes, the cap is " +
+                           with_commas(static_cast<int64_t>(out.max_bytes)),
                    .where = where,
                    .hint = "raise memory_limit, or leave the record out"};
     }
@@ -216,8 +216,8 @@ class PackSource final : public Source {
     }
     data = {};
     return Error{.code = &kBadShape,
-                 .what = "field '" + header_.schema[field].name + "' has " + grouped(place.bytes) +
-                         " bytes, which do not match its shape",
+                 .what = "field '" + header_.schema[field].name + "' has " +
+                         with_commas(place.bytes) + " bytes, which do not match its shape",
                  .where = where,
                  .hint = "pack the dataset again"};
   }
@@ -347,7 +347,7 @@ OpenedPack open_shards(const std::string& path, bool recover) {
   try {
     take(open_one(0));
     if (shards == 1) return pack;
-    each_in_order(1, shards, answers_later(path) ? kFarFilesAtOnce : 1, open_one, take);
+    each_in_order(1, shards, is_async(path) ? kFarFilesAtOnce : 1, open_one, take);
   } catch (const Last&) {
   }
   return pack;
@@ -401,12 +401,12 @@ const FormatRecord kPack{
                 .type = ParamType::kBool,
                 .doc = "Compare the checksum of every value that is read.",
                 .fallback = true,
-                .decides = Decides::kReading},
+                .decides = Affects::kReading},
                {.name = "recover",
                 .type = ParamType::kBool,
                 .doc = "Open the records of complete pages of a truncated pack.",
                 .fallback = false,
-                .decides = Decides::kReading}},
+                .decides = Affects::kReading}},
     .recognizes = is_pack,
     .open = open_source_of_pack,
     .knows_kinds = true,

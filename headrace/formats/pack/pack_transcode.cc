@@ -6,7 +6,7 @@
 #include "headrace/base/byte_stream.h"
 #include "headrace/fields/kind.h"
 #include "headrace/formats/pack/indexed_video.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/crc32c.h"
 
 namespace headrace {
@@ -49,8 +49,9 @@ Result<PackedValue> column_value(const Field& field, const FieldData& data, size
     value.bytes.assign(data.bytes.begin(), data.bytes.end());
   }
   if (value.bytes.size() == width) return value;
-  return wrong_value(field, "it has " + counted(static_cast<int64_t>(value.bytes.size()), "byte") +
-                                ", not " + grouped(static_cast<int64_t>(width)));
+  return wrong_value(field, "it has " +
+                                count_text(static_cast<int64_t>(value.bytes.size()), "byte") +
+                                ", not " + with_commas(static_cast<int64_t>(width)));
 }
 
 // Dense elements, followed by their shape if the schema leaves it open.
@@ -73,7 +74,7 @@ Result<PackedValue> Transcoder::value(const Field& field, const FieldData& data)
   constexpr size_t kMax = std::numeric_limits<uint32_t>::max() / 2;
   if (const size_t width = column_bytes(field)) return column_value(field, data, width);
   if (data.bytes.size() > kMax) {
-    return wrong_value(field, grouped(static_cast<int64_t>(data.bytes.size())) +
+    return wrong_value(field, with_commas(static_cast<int64_t>(data.bytes.size())) +
                                   " bytes are more than a pack can hold in one value");
   }
   if (field.encoded && is_picture(field.kind)) return picture(field, data.bytes);

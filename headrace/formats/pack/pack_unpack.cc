@@ -113,7 +113,7 @@ class Unpacking {
 
   void run(int threads, const Progress& progress, UnpackReport& report) {
     std::optional<GrowingFile> manifest;
-    if (!folders_say_it_all(pack_)) manifest.emplace(folder_, std::string(kManifest));
+    if (!folders_suffice(pack_)) manifest.emplace(folder_, std::string(kManifest));
     std::vector<std::unique_ptr<GrowingFile>> arrays;
     for (size_t field : arrays_) arrays.push_back(begin_array(header_.schema[field]));
     InOrder<Unpacked> order(0, size_, kUnpackWaitingBytes * static_cast<size_t>(threads));
@@ -158,12 +158,12 @@ class Unpacking {
   void check_keys() const {
     for (const PackFile& file : pack_.files) {
       for (int64_t i = 0; i < file.records() && !files_.empty(); ++i) {
-        const std::string wrong = what_leads_out(file.key(i));
+        const std::string wrong = escaping_part(file.key(i));
         if (!wrong.empty()) OutputFolder::refuse(file.key(i), wrong);
       }
     }
     for (const Field& field : header_.schema) {
-      const std::string wrong = what_leads_out(field.name);
+      const std::string wrong = escaping_part(field.name);
       if (!wrong.empty()) OutputFolder::refuse(field.name, wrong);
     }
   }

@@ -12,7 +12,7 @@
 #include "headrace/formats/recordio/recordio_frames.h"
 #include "headrace/formats/recordio/recordio_source.h"
 #include "headrace/formats/shards/shard_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -67,8 +67,8 @@ std::vector<std::string> index_names(const std::vector<std::string>& paths,
     std::vector<std::string> given = shard_files(arguments.text("index"), {".idx"});
     if (given.size() != paths.size()) {
       raise(kBadIndex,
-            "index= names " + counted(static_cast<int64_t>(given.size()), "file") + " for " +
-                counted(static_cast<int64_t>(paths.size()), "RecordIO file"),
+            "index= names " + count_text(static_cast<int64_t>(given.size()), "file") + " for " +
+                count_text(static_cast<int64_t>(paths.size()), "RecordIO file"),
             "one for each, in the same order");
     }
     return given;
@@ -132,7 +132,7 @@ std::vector<RecordIoKeys> all_keys(const FileSet& files, const Extents& records,
 // ----------------------------------------------------------------------------
 
 // A few pictures may be bad, so the majority of the records decides the format.
-struct Looked {
+struct Probed {
   int64_t readable = 0;
   int64_t plain_pictures = 0;        // data that are encoded pictures, without a header
   int64_t header_picture_count = 0;  // with a header
@@ -142,7 +142,7 @@ struct Looked {
   bool single = true, whole = true;  // all labels are single values; all are integers
 };
 
-void note(std::span<const uint8_t> data, Looked& out) {
+void note(std::span<const uint8_t> data, Probed& out) {
   ++out.readable;
   out.plain_pictures += begins_like_picture(data);
   const std::optional<IrHeader> header = parse_ir_header(data);
@@ -159,8 +159,8 @@ void note(std::span<const uint8_t> data, Looked& out) {
   out.whole = out.whole && std::trunc(header->label) == header->label && size <= 16777216.0f;
 }
 
-Looked look_at(const FileSet& files, const ContainerIndex& index) {
-  Looked out;
+Probed look_at(const FileSet& files, const ContainerIndex& index) {
+  Probed out;
   Buffer buffer, joined;
   const int64_t records = index.records.size();
   const int64_t looked = std::min<int64_t>(records, kLookedAt);
@@ -175,7 +175,7 @@ Looked look_at(const FileSet& files, const ContainerIndex& index) {
   return out;
 }
 
-void add_label(const Looked& looked, const Arguments& arguments, RecordIoOptions& options,
+void add_label(const Probed& looked, const Arguments& arguments, RecordIoOptions& options,
                Schema& schema) {
   Field label{.name = "label", .kind = FieldKind::kTensor, .dtype = DType::kFloat32};
   const bool given = !arguments.is_none("label_dtype");
@@ -212,7 +212,7 @@ SourcePtr open(const std::string& path, const Arguments& arguments, const Progre
   const std::vector<std::string> paths = shard_files(path, kSuffixes);
   auto files = std::make_unique<FileSet>(paths);
   ContainerIndex index = index_of("recordio 1", *files, scan_recordio, progress);
-  const Looked looked = look_at(*files, index);
+  const Probed looked = look_at(*files, index);
   if (looked.readable == 0) {
     raise(kNothingToRead,
           index.damage.empty() ? "there is no record in " + path
@@ -266,12 +266,12 @@ const FormatRecord kRecordIo{
           .type = ParamType::kString,
           .doc = "Index files, one for each file: a path, pattern or folder. They give the records "
                  "their names. None: those next to the files.",
-          .decides = Decides::kPlace},
+          .decides = Affects::kPlace},
          {.name = "verify",
           .type = ParamType::kBool,
           .doc = "Search inside records with a wrong length for others that begin there.",
           .fallback = true,
-          .decides = Decides::kReading}},
+          .decides = Affects::kReading}},
     .recognizes = &recognizes,
     .open = &open,
     .shards = true};

@@ -8,7 +8,7 @@
 
 #include "headrace/base/number_text.h"
 #include "headrace/kernels/dispatch.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file_window.h"
 
 namespace headrace {

@@ -10,7 +10,7 @@
 #include "headrace/base/text.h"
 #include "headrace/formats/recordio/recordio_frames.h"
 #include "headrace/formats/shards/extent_column.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/paths.h"
 
 namespace headrace {
@@ -84,7 +84,7 @@ Result<void> RecordIoSource::parse(int64_t, std::span<const uint8_t> bytes,
   if (options_.header) {
     const std::optional<IrHeader> header = parse_ir_header(content);
     if (!header) {
-      return bad_header("it has " + counted(static_cast<int64_t>(content.size()), "byte") +
+      return bad_header("it has " + count_text(static_cast<int64_t>(content.size()), "byte") +
                             ", which are too few for its header",
                         "header=False reads records without one");
     }
@@ -103,7 +103,7 @@ Result<void> RecordIoSource::take_label(const IrHeader& header, RecordData& out)
   const std::span<const uint8_t> values =
       header.flag > 0 ? header.labels : std::span<const uint8_t>(single, sizeof(float));
   if (options_.label != RecordIoLabel::kArray && values.size() != sizeof(float)) {
-    return bad_header("it has " + counted(header.flag, "label") + ", and the field takes one",
+    return bad_header("it has " + count_text(header.flag, "label") + ", and the field takes one",
                       "label_shape=-1 takes any number of them");
   }
   if (options_.label == RecordIoLabel::kInteger) {
@@ -123,7 +123,7 @@ Result<void> RecordIoSource::take_label(const IrHeader& header, RecordData& out)
     if (count % row != 0) data.shape.clear();
   }
   if (!shape.empty() && (shape[0] < 0 ? data.shape.empty() : count != element_count(shape))) {
-    return bad_header("it has " + counted(count, "label") + ", which do not fit label_shape",
+    return bad_header("it has " + count_text(count, "label") + ", which do not fit label_shape",
                       "label_shape=-1 takes any number of them");
   }
   Buffer& memory = out.owned[kLabel];

@@ -13,7 +13,7 @@
 #include "headrace/formats/arrays/array_columns.h"
 #include "headrace/formats/arrays/array_errors.h"
 #include "headrace/formats/format.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {

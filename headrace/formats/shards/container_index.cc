@@ -7,7 +7,7 @@
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/cores.h"
 #include "headrace/base/number_text.h"
-#include "headrace/formats/shards/index_beside_data.h"
+#include "headrace/formats/shards/index_sidecar.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/in_order.h"
 #include "headrace/storage/crc32c.h"
@@ -123,7 +123,7 @@ ContainerIndex scan_all(const FileSet& files, const ScanFile& scan, const Progre
     }
   };
   const auto count = static_cast<int64_t>(files.size());
-  const int64_t at_once = files.answers_later() ? kFarScansAtOnce : allowed_cores().count();
+  const int64_t at_once = files.is_async() ? kFarScansAtOnce : allowed_cores().count();
   try {
     each_in_order(0, count, at_once, scan_one, take, tick);
   } catch (...) {
@@ -149,7 +149,7 @@ void ContainerIndex::add_damage(const File& file, uint64_t offset, const ErrorCo
 std::string container_index_name(std::string_view kind, const FileSet& files) {
   Fingerprint print;
   print.add(kind);
-  for (size_t i = 0; i < files.size(); ++i) print.add(lasting_path(files.path(i)));
+  for (size_t i = 0; i < files.size(); ++i) print.add(stable_path(files.path(i)));
   return "container-" + hex_text(print.value());
 }
 
@@ -157,7 +157,7 @@ namespace {
 
 // An asynchronous storage has no such time, and querying it would take a request per file.
 int64_t changed_ns(const FileSet& files, size_t file) {
-  return answers_later(files.path(file)) ? 0 : status_changed_ns(files.path(file));
+  return is_async(files.path(file)) ? 0 : status_changed_ns(files.path(file));
 }
 
 // Everything before the records' arrays; the checksum includes the arrays.
@@ -171,7 +171,7 @@ std::vector<uint8_t> front_of_index(const ContainerIndex& index, std::string_vie
   out.number(uint64_t{files.size()});
   for (size_t i = 0; i < files.size(); ++i) {
     const FileIdentity& file = files.identity(i);
-    out.text(lasting_path(files.path(i)));
+    out.text(stable_path(files.path(i)));
     out.number(file.device);
     out.number(file.inode);
     out.number(file.size);
@@ -257,7 +257,7 @@ std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
   std::vector<int64_t> ends;
   uint64_t total = 0;
   for (size_t i = 0; i < files.size(); ++i) {
-    if (in.text() != lasting_path(files.path(i))) return {};
+    if (in.text() != stable_path(files.path(i))) return {};
     FileIdentity file;
     file.device = in.number<uint64_t>();
     file.inode = in.number<uint64_t>();
@@ -301,8 +301,8 @@ std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
 namespace {
 
 // Maps the cached file, to share it with other processes, if it is large and there is a cache.
-std::optional<ContainerIndex> kept_index(std::string_view kind, const FileSet& files,
-                                         const CacheDirectory& cache) {
+std::optional<ContainerIndex> cached_index(std::string_view kind, const FileSet& files,
+                                           const CacheDirectory& cache) {
   const std::string name = container_index_name(kind, files);
   if (std::shared_ptr<const MappedEntry> mapped = cache.map(name, kWorthMapping)) {
     const std::span<const uint8_t> bytes = mapped->bytes();
@@ -321,14 +321,14 @@ namespace {
 ContainerIndex shared(ContainerIndex made, std::string_view kind, const FileSet& files,
                       const CacheDirectory& cache) {
   if (made.records.lengths().size_bytes() < kWorthMapping) return made;
-  std::optional<ContainerIndex> mapped = kept_index(kind, files, cache);
+  std::optional<ContainerIndex> mapped = cached_index(kind, files, cache);
   return mapped ? std::move(*mapped) : std::move(made);
 }
 
 // Also stores it in the local cache, so that it is requested only once per machine.
-std::optional<ContainerIndex> found_beside(std::string_view kind, const FileSet& files,
-                                           const CacheDirectory& cache) {
-  const std::optional<Buffer> bytes = bytes_beside(kind, files);
+std::optional<ContainerIndex> index_from_sidecar(std::string_view kind, const FileSet& files,
+                                                 const CacheDirectory& cache) {
+  const std::optional<Buffer> bytes = read_sidecar(kind, files);
   if (!bytes) return {};
   std::optional<ContainerIndex> index = index_from_bytes(bytes->bytes(), kind, files);
   if (index && cache.write(container_index_name(kind, files), bytes->bytes())) {
@@ -337,15 +337,16 @@ std::optional<ContainerIndex> found_beside(std::string_view kind, const FileSet&
   return index;
 }
 
-ContainerIndex found_or_made(std::string_view kind, const FileSet& files, const ScanFile& scan,
-                             const Progress& progress, const CacheDirectory& cache) {
-  if (std::optional<ContainerIndex> kept = kept_index(kind, files, cache)) return std::move(*kept);
-  if (std::optional<ContainerIndex> beside = found_beside(kind, files, cache)) {
+ContainerIndex find_or_scan(std::string_view kind, const FileSet& files, const ScanFile& scan,
+                            const Progress& progress, const CacheDirectory& cache) {
+  if (std::optional<ContainerIndex> kept = cached_index(kind, files, cache))
+    return std::move(*kept);
+  if (std::optional<ContainerIndex> beside = index_from_sidecar(kind, files, cache)) {
     return std::move(*beside);
   }
   const int64_t began_ns = now_ns();
   ContainerIndex index = scan_all(files, scan, progress);
-  bool settled = files.answers_later() || index.records.size() >= kWorthKeeping;
+  bool settled = files.is_async() || index.records.size() >= kWorthKeeping;
   for (size_t i = 0; i < files.size() && settled; ++i) {
     const FileIdentity& file = files.identity(i);  // inode 0: only its size is known
     settled = file.inode != 0 && !changed_just_now(file.modified_ns, began_ns);
@@ -362,7 +363,7 @@ ContainerIndex found_or_made(std::string_view kind, const FileSet& files, const 
 
 ContainerIndex index_of(std::string_view kind, const FileSet& files, const ScanFile& scan,
                         const Progress& progress, const CacheDirectory& cache) {
-  ContainerIndex index = found_or_made(kind, files, scan, progress, cache);
+  ContainerIndex index = find_or_scan(kind, files, scan, progress, cache);
   index.kind = kind;
   return index;
 }

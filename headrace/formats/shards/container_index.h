@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index of a container: the position of each record. It is found by scanning the files once, on
 // all cores, and stored in the user's cache folder, where it is valid until the files change, or
-// next to the data (index_beside_data.h). A large index is mapped, so that the processes of a
+// next to the data (index_sidecar.h). A large index is mapped, so that the processes of a
 // machine share it.
 //
 // Data that a scan cannot parse is not silently dropped: the rest of the file after the error is

@@ -9,7 +9,7 @@
 #include "headrace/base/text.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/paths.h"
 #include "headrace/storage/staged_reads.h"
 
@@ -75,19 +75,19 @@ std::string ExtentSource::key(int64_t index) const {
          std::to_string(index - index_.records.first_of(extent.file));
 }
 
-std::optional<IndexBeside> ExtentSource::index_beside() const {
-  std::string path = path_beside(index_.kind, *files_);
+std::optional<IndexSidecar> ExtentSource::index_sidecar() const {
+  std::string path = sidecar_path(index_.kind, *files_);
   if (path.empty()) return {};
-  return IndexBeside{std::move(path), bytes_from_index(index_, index_.kind, *files_)};
+  return IndexSidecar{std::move(path), bytes_from_index(index_, index_.kind, *files_)};
 }
 
 std::string ExtentSource::described(std::string_view format, const std::string& path) const {
-  std::string out = std::string(format) + " " + path + " (" + counted(size(), "record");
+  std::string out = std::string(format) + " " + path + " (" + count_text(size(), "record");
   if (files_->size() > 1) {
-    out += " in " + counted(static_cast<int64_t>(files_->size()), "file");
+    out += " in " + count_text(static_cast<int64_t>(files_->size()), "file");
   }
   if (const auto damaged = static_cast<int64_t>(index_.damage.size()); damaged > 0) {
-    out += "; " + counted(damaged, "damaged place");
+    out += "; " + count_text(damaged, "damaged place");
   }
   return out + ")";
 }
@@ -168,13 +168,13 @@ Result<bool> ExtentSource::prepare(int64_t record, const Extent& extent, RecordD
   if (damage != index_.damage.end() && damage->record == record) return damage_of(*damage);
   const auto refused = [&](std::string_view why) {  // a lambda, because formatting the message is
                                                     // slow
-    Error error = too_large("the record has " + grouped(static_cast<int64_t>(extent.bytes)) +
+    Error error = too_large("the record has " + with_commas(static_cast<int64_t>(extent.bytes)) +
                             " bytes, and " + std::string(why));
     error.where = where(record);
     return error;
   };
   if (extent.bytes > out.max_bytes) {
-    return refused(grouped(static_cast<int64_t>(out.max_bytes)) + " are possible");
+    return refused(with_commas(static_cast<int64_t>(out.max_bytes)) + " are possible");
   }
   const std::string& path = files_->path(extent.file);
   if (StagedReads::take(path, extent.offset, extent.bytes, out.owned[0])) return true;
@@ -209,7 +209,7 @@ void ExtentSource::read_run(const Extent& first, const std::vector<bool>& wanted
 
 void ExtentSource::pieces(int64_t index, const std::vector<bool>&,
                           std::vector<FilePiece>& out) const {
-  if (!files_->answers_later() || index_.is_damaged(index)) return;
+  if (!files_->is_async() || index_.is_damaged(index)) return;
   const Extent extent = index_.records[index];
   out.push_back(files_->piece(extent.file, extent.offset, extent.bytes));
 }

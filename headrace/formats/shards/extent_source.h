@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "headrace/formats/shards/container_index.h"
-#include "headrace/formats/shards/index_beside_data.h"
+#include "headrace/formats/shards/index_sidecar.h"
 #include "headrace/sources/source.h"
 
 namespace headrace {
@@ -21,7 +21,7 @@ class ExtentSource : public Source {
   int64_t size() const final { return index_.records.size(); }
   const Schema& schema() const final { return schema_; }
   ReadStyle read_style() const final {
-    return files_->answers_later() ? ReadStyle::kLater : ReadStyle::kFiles;
+    return files_->is_async() ? ReadStyle::kLater : ReadStyle::kFiles;
   }
   void pieces(int64_t index, const std::vector<bool>& wanted,
               std::vector<FilePiece>& out) const final;
@@ -34,7 +34,7 @@ class ExtentSource : public Source {
   // "shard-000.tar: 17", for formats without names.
   std::string key(int64_t index) const override;
   // The serialized index, and the path for it next to the data; empty for local files.
-  std::optional<IndexBeside> index_beside() const;
+  std::optional<IndexSidecar> index_sidecar() const;
 
  protected:
   // The subclass opens the files and makes the index.

@@ -12,7 +12,7 @@
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/splits.h"
 #include "headrace/sources/in_order.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
 #include "headrace/storage/paths.h"
@@ -195,8 +195,7 @@ void add_files_of(const std::string& path, const std::vector<std::string_view>& 
 bool is_shard_pattern(std::string_view path) {
   const char* const signs = is_web_path(path) ? "{\n" : "*?[{\n";
   // A folder listing answers for all files whether they exist; otherwise each one is queried.
-  if (!is_web_path(path) && path.find_first_of(signs) != std::string_view::npos &&
-      answers_later(path)) {
+  if (!is_web_path(path) && path.find_first_of(signs) != std::string_view::npos && is_async(path)) {
     (void)end_of_folder(std::string(path));
   }
   return path.find_first_of(signs) != std::string_view::npos && !is_there(std::string(path));
@@ -234,7 +233,7 @@ std::vector<std::string> shard_files(const std::string& path,
     if (end > begin) lines.push_back(path.substr(begin, end - begin));
     begin = end + 1;
   }
-  if (lines.size() > 1 && answers_later(lines.front())) look_at_all(lines);
+  if (lines.size() > 1 && is_async(lines.front())) look_at_all(lines);
   for (const std::string& line : lines) add_files_of(line, suffixes, out);
   if (out.empty()) bad_pattern(path, "no file");
   return out;

@@ -34,7 +34,7 @@ std::string plain_name(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const Result<FileIdentity> identity = identity_of(path);
     if (!identity || (identity->inode == 0 && identity->modified_ns == 0)) return {};
-    print.add(lasting_path(path));
+    print.add(stable_path(path));
     for (const uint64_t part : {identity->device, identity->inode, identity->size,
                                 static_cast<uint64_t>(identity->modified_ns)}) {
       print.add(part);
@@ -156,7 +156,7 @@ UnpackedFiles unpacked_files(std::vector<std::string> paths, IsPlain is_plain,
     return packing_of_file(files.names[static_cast<size_t>(i)], is_plain);
   };
   const auto count = static_cast<int64_t>(files.names.size());
-  if (count > 1 && answers_later(files.names.front())) {
+  if (count > 1 && is_async(files.names.front())) {
     const std::string name = plain_name(files.names);
     Buffer kept;
     if (!name.empty() && cache.read(name, kept)) return files;

@@ -10,7 +10,7 @@
 #include "headrace/base/text.h"
 #include "headrace/base/utf8.h"
 #include "headrace/sources/field_names.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -245,7 +245,7 @@ const std::pair<const TfSample::Key, TfSeen>* find(const TfSample& sample,
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string_view near = nearest_name(spec.feature, views);
   bad_field(text,
-            "there is no such feature in " + counted(sample.examples(), "record") +
+            "there is no such feature in " + count_text(sample.examples(), "record") +
                 " that were looked at",
             !near.empty()   ? "did you mean \"" + std::string(near) + "\"?"
             : names.empty() ? "they have no features"
@@ -320,8 +320,8 @@ std::vector<TfField> guessed_fields(const TfSample& sample, std::vector<std::str
   std::vector<TfField> fields;
   if (sample.features().size() > kMaxFields) {
     raise(kBadFields,
-          "the records have " + grouped(static_cast<int64_t>(sample.features().size())) +
-              " features, and at most " + grouped(kMaxFields) + " can be fields",
+          "the records have " + with_commas(static_cast<int64_t>(sample.features().size())) +
+              " features, and at most " + with_commas(kMaxFields) + " can be fields",
           "select fields with fields=");
   }
   for (const auto& [key, seen] : sample.features()) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "headrace/base/utf8.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -82,7 +82,7 @@ class Converter {
       if (!more) return more;
       if (static_cast<int64_t>(*more / size_of(field.dtype)) != row) {
         return refuse("step " + std::to_string(count) + " has " +
-                          counted(static_cast<int64_t>(*more / size_of(field.dtype)), "value") +
+                          count_text(static_cast<int64_t>(*more / size_of(field.dtype)), "value") +
                           ", and the field expects " + std::to_string(row),
                       "fields= can leave it out");
       }
@@ -106,7 +106,7 @@ class Converter {
         .code = &kBadFeature, .what = "feature \"" + field_.feature + "\": " + what, .hint = hint};
   }
   Error other_count(int64_t count) const {
-    return refuse("it has " + counted(count, "value") + ", which do not fit the field's shape",
+    return refuse("it has " + count_text(count, "value") + ", which do not fit the field's shape",
                   "fields=[\"" + field_.field.name + "=" + field_.feature +
                       ":TYPE[-1]\"] takes any number of them");
   }
@@ -114,8 +114,9 @@ class Converter {
   Result<size_t> bytes_of(const TfFeature& feature) const {
     if (feature.kind() != TfKind::kBytes) return refuse("it holds numbers, not bytes", type_hint());
     if (feature.count() != 1) {
-      return refuse("it holds " + counted(feature.count(), "byte string") + ", a field takes one",
-                    "fields= can leave it out");
+      return refuse(
+          "it holds " + count_text(feature.count(), "byte string") + ", a field takes one",
+          "fields= can leave it out");
     }
     if (field_.field.kind == FieldKind::kText && !is_utf8(feature.first_bytes())) {
       return refuse("it is not text: the bytes are not UTF-8",
@@ -140,11 +141,12 @@ class Converter {
         break;
       case TfKind::kBytes:
         if (count != 1) {
-          return refuse("it holds " + counted(feature.count(), "byte string") + ", an array is one",
-                        "fields= can leave it out");
+          return refuse(
+              "it holds " + count_text(feature.count(), "byte string") + ", an array is one",
+              "fields= can leave it out");
         }
         if (feature.total_bytes() % size_of(dtype) == 0) return feature.total_bytes();
-        return refuse("its " + counted(static_cast<int64_t>(feature.total_bytes()), "byte") +
+        return refuse("its " + count_text(static_cast<int64_t>(feature.total_bytes()), "byte") +
                           " are not a whole number of " + std::string(name_of(dtype)),
                       type_hint());
     }

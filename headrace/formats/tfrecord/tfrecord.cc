@@ -13,7 +13,7 @@
 #include "headrace/formats/shards/unpacked_files.h"
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
 #include "headrace/formats/tfrecord/tfrecord_source.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -66,8 +66,8 @@ std::map<std::string, std::string> given_indexes(const std::vector<std::string>&
   const std::vector<std::string> indexes = shard_files(arguments.text("index"), {".idx"});
   if (indexes.size() != paths.size()) {
     raise(kNothingToRead,
-          "index= names " + counted(static_cast<int64_t>(indexes.size()), "file") + " for " +
-              counted(static_cast<int64_t>(paths.size()), "TFRecord file"),
+          "index= names " + count_text(static_cast<int64_t>(indexes.size()), "file") + " for " +
+              count_text(static_cast<int64_t>(paths.size()), "TFRecord file"),
           "one for each, in the same order");
   }
   for (size_t i = 0; i < paths.size(); ++i) out[paths[i]] = indexes[i];
@@ -126,7 +126,7 @@ ContainerIndex records_of(const UnpackedFiles& unpacked, const FileSet& files,
 // --- What they contain
 // ----------------------------------------------------------------------------
 
-struct Looked {
+struct Probed {
   TfSample sample;
   int64_t readable = 0;
   int64_t picture_count = 0;  // data that are encoded pictures
@@ -153,8 +153,8 @@ std::vector<int64_t> records_to_look_at(const ContainerIndex& index, uint64_t to
   return {out.begin(), out.end()};
 }
 
-Looked look_at(const FileSet& files, const ContainerIndex& index) {
-  Looked out;
+Probed look_at(const FileSet& files, const ContainerIndex& index) {
+  Probed out;
   Buffer buffer;
   for (const int64_t record : records_to_look_at(index, files.total_bytes())) {
     const Extent extent = index.records[record];
@@ -170,7 +170,7 @@ Looked look_at(const FileSet& files, const ContainerIndex& index) {
   return out;
 }
 
-[[noreturn]] void nothing_readable(const std::string& path, const ContainerIndex& index) {
+[[noreturn]] void raise_nothing_readable(const std::string& path, const ContainerIndex& index) {
   if (index.damage.empty()) {
     raise(kNothingToRead, "there is no record in " + path, "check the path, and how it was made");
   }
@@ -185,8 +185,8 @@ SourcePtr open(const std::string& path, const Arguments& arguments, const Progre
   std::unique_ptr<FileSet> files = unpacked.file_set();
   ContainerIndex index =
       records_of(unpacked, *files, given_indexes(unpacked.paths, arguments), progress);
-  const Looked looked = look_at(*files, index);
-  if (looked.readable == 0) nothing_readable(path, index);
+  const Probed looked = look_at(*files, index);
+  if (looked.readable == 0) raise_nothing_readable(path, index);
 
   TfRecordOptions options;
   options.title = path.substr(0, path.find('\n'));
@@ -253,12 +253,12 @@ const FormatRecord kTfRecord{
           .doc = "Index files of tfrecord2idx, one for each file: a path, pattern or folder. None: "
                  "those next to the files are used if they "
                  "match, else the files are scanned.",
-          .decides = Decides::kPlace},
+          .decides = Affects::kPlace},
          {.name = "verify",
           .type = ParamType::kBool,
           .doc = "Compare the checksum of each record that is read.",
           .fallback = true,
-          .decides = Decides::kReading}},
+          .decides = Affects::kReading}},
     .recognizes = &recognizes,
     .open = &open,
     .shards = true};

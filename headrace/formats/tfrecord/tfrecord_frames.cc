@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/crc32c.h"
 #include "headrace/storage/file_window.h"
 
@@ -73,7 +73,7 @@ Result<void> scan_tfrecord(const File& file, ContainerIndex& out,
     if (left < kTfFrameBytes) {
       out.add_damage(file, at, kBadFrame,
                      "the file ends inside a record, " +
-                         counted(static_cast<int64_t>(left), "byte") + " after its start",
+                         count_text(static_cast<int64_t>(left), "byte") + " after its start",
                      "copy or make the file again");
       return {};
     }
@@ -111,7 +111,7 @@ Result<std::span<const uint8_t>> tf_data(std::span<const uint8_t> frame, bool ve
   const std::span<const uint8_t> data = frame.subspan(kTfHeaderBytes, length);
   if (verify && masked_crc32c(data) != number_in<uint32_t>(frame, frame.size() - 4)) {
     return Error{.code = &kBadChecksum,
-                 .what = "the checksum of its " + counted(static_cast<int64_t>(length), "byte") +
+                 .what = "the checksum of its " + count_text(static_cast<int64_t>(length), "byte") +
                          " is wrong",
                  .hint = "make the file again; on_error= can leave the record out"};
   }

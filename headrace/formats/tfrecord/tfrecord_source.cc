@@ -8,7 +8,7 @@
 #include "headrace/formats/tfrecord/tf_values.h"
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
 #include "headrace/sources/fingerprint.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -122,8 +122,8 @@ Result<void> TfRecordSource::take_values(std::span<const uint8_t> frame,
   if (written.empty()) return {};
   if (total > out.max_bytes) {
     return Error{.code = Registry<ErrorCode>::find("HR0411"),
-                 .what = "its numbers take " + grouped(static_cast<int64_t>(total)) +
-                         " bytes, and " + grouped(static_cast<int64_t>(out.max_bytes)) +
+                 .what = "its numbers take " + with_commas(static_cast<int64_t>(total)) +
+                         " bytes, and " + with_commas(static_cast<int64_t>(out.max_bytes)) +
                          " are possible",
                  .hint = "raise memory_limit, or leave the record out"};
   }

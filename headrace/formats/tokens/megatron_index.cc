@@ -8,7 +8,7 @@
 #include <span>
 
 #include "headrace/formats/arrays/array_errors.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -136,7 +136,7 @@ Error bad_sequence(const File& file, const Layout& layout, int64_t sequence, std
                    bool of_length) {
   const uint64_t at = of_length ? layout.lengths + static_cast<uint64_t>(sequence) * 4
                                 : layout.pointers + static_cast<uint64_t>(sequence) * 8;
-  return damaged_array(file.path(), "sequence " + grouped(sequence) + " " + std::move(what),
+  return damaged_array(file.path(), "sequence " + with_commas(sequence) + " " + std::move(what),
                        static_cast<int64_t>(at));
 }
 
@@ -166,7 +166,7 @@ MegatronIndex read_megatron_index(const std::string& path, uint64_t bin_bytes) {
     if (end < sequence || end > layout.sequences) {
       throw Exception(damaged_array(
           path,
-          "document " + grouped(document) + " ends at sequence " + std::to_string(end) +
+          "document " + with_commas(document) + " ends at sequence " + std::to_string(end) +
               ", and begins at " + std::to_string(sequence) + " of " +
               std::to_string(layout.sequences),
           static_cast<int64_t>(layout.ends + static_cast<uint64_t>(document + 1) * 8)));
@@ -198,7 +198,7 @@ MegatronIndex read_megatron_index(const std::string& path, uint64_t bin_bytes) {
   if (sequence != layout.sequences || out.tokens * item != all) {
     throw Exception(damaged_array(
         path,
-        "its documents have " + grouped(sequence) + " of " + grouped(layout.sequences) +
+        "its documents have " + with_commas(sequence) + " of " + with_commas(layout.sequences) +
             " sequences and end at byte " + std::to_string(out.tokens * item) +
             " of the .bin, which has " + std::to_string(all),
         -1,

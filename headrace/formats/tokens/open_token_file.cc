@@ -10,7 +10,7 @@
 #include "headrace/formats/numpy/npy_files.h"
 #include "headrace/formats/tokens/megatron_index.h"
 #include "headrace/sources/columns/integers.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -80,7 +80,7 @@ std::string with_ending(const std::string& path, std::string_view ending) {
 }
 
 // Object stores answer 403 for a missing object if the caller may not list the bucket.
-bool is_there_or_throws(const std::string& path) {
+bool exists_or_throws(const std::string& path) {
   const Result<FileIdentity> found = identity_of(path);
   if (found) return true;
   const Error& error = found.error();
@@ -94,7 +94,7 @@ std::string index_of(const std::string& path) {
   if (without_query(path).size() < path.size()) return {};  // its query is for this file alone
   const std::string index = with_ending(path, ".idx");
   if (index == path) return is_file(path) ? index : "";
-  if (!is_there_or_throws(index) || is_folder(index)) return {};
+  if (!exists_or_throws(index) || is_folder(index)) return {};
   return begins_with(index, kMegatronMagic) ? index : "";
 }
 

@@ -7,8 +7,8 @@
 #include "headrace/sources/columns/integers.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/sources/value_parts.h"
-#include "headrace/sources/wording.h"
 #include "headrace/storage/paths.h"
 
 namespace headrace {
@@ -56,7 +56,7 @@ class TokenDocuments final : public Source, public ValueParts {
       if (files++ == 0) first = (*files_)[i].path;
     }
     if (files == 0) return {};
-    return {counted(files, "file") +
+    return {count_text(files, "file") +
             " of tokens without eos, each taken as one document, the first "
             "is " +
             first};
@@ -65,7 +65,7 @@ class TokenDocuments final : public Source, public ValueParts {
   int64_t size() const override { return static_cast<int64_t>(begins_.size()); }
   const Schema& schema() const override { return schema_; }
   ReadStyle read_style() const override {
-    return files_->answers_later() ? ReadStyle::kLater : ReadStyle::kFiles;
+    return files_->is_async() ? ReadStyle::kLater : ReadStyle::kFiles;
   }
   uint64_t fingerprint() const override { return fingerprint_; }
 
@@ -104,7 +104,7 @@ class TokenDocuments final : public Source, public ValueParts {
   }
   void part_pieces(int64_t index, size_t, int64_t begin, int64_t count,
                    std::vector<FilePiece>& out) const override {
-    if (!files_->answers_later()) return;
+    if (!files_->is_async()) return;
     out.push_back(files_->piece(file_of(index), begin_of(index) + begin, count));
   }
 
@@ -122,10 +122,10 @@ class TokenDocuments final : public Source, public ValueParts {
   }
 
   std::string description() const override {
-    std::string out = title_ + " (" + counted(size(), "document") + " of " +
-                      grouped(files_->tokens()) + " " + std::string(name_of(files_->dtype())) +
+    std::string out = title_ + " (" + count_text(size(), "document") + " of " +
+                      with_commas(files_->tokens()) + " " + std::string(name_of(files_->dtype())) +
                       " tokens";
-    if (empty_ > 0) out += ", " + counted(empty_, "empty document") + " left out";
+    if (empty_ > 0) out += ", " + count_text(empty_, "empty document") + " left out";
     return out + ")";
   }
 

@@ -11,8 +11,8 @@
 #include "headrace/sources/columns/array_bytes.h"
 #include "headrace/sources/columns/integers.h"
 #include "headrace/sources/fingerprint.h"
-#include "headrace/sources/wording.h"
-#include "headrace/storage/later_storage.h"
+#include "headrace/sources/readable_text.h"
+#include "headrace/storage/async_storage.h"
 
 namespace headrace {
 namespace {
@@ -72,11 +72,11 @@ std::vector<int64_t> TokenFiles::blocks_of(size_t file, int64_t block) const {
 }
 
 // The bytes of all these files together, if they are in one asynchronous storage.
-std::vector<LaterRead> TokenFiles::far_blocks(size_t begin, size_t end) const {
-  std::vector<LaterRead> reads;
+std::vector<AsyncRead> TokenFiles::remote_blocks(size_t begin, size_t end) const {
+  std::vector<AsyncRead> reads;
   const Storage& storage = storage_of(set_.path(begin));
   for (size_t i = begin; i < end; ++i) {
-    if (!storage.answers_later() || &storage_of(set_.path(i)) != &storage) return {};
+    if (!storage.is_async() || &storage_of(set_.path(i)) != &storage) return {};
     const int64_t block = block_tokens(i);
     for (const int64_t token : blocks_of(i, block))
       reads.push_back({.piece = piece(i, token, block)});
@@ -91,7 +91,7 @@ int64_t TokenFiles::block_tokens(size_t file) const {
 
 uint64_t TokenFiles::fingerprint() const {
   constexpr size_t kFilesAtOnce = 256;
-  std::vector<LaterRead> far;
+  std::vector<AsyncRead> far;
   auto arrived = far.begin();
   Fingerprint print;
   print.add("tokens");
@@ -103,7 +103,7 @@ uint64_t TokenFiles::fingerprint() const {
     print.add(static_cast<uint64_t>(file.tokens));
     print.add(uint64_t{file.big_endian});
     if (i % kFilesAtOnce == 0) {
-      far = far_blocks(i, std::min(i + kFilesAtOnce, files_.size()));
+      far = remote_blocks(i, std::min(i + kFilesAtOnce, files_.size()));
       arrived = far.begin();
     }
     const int64_t block = block_tokens(i);
@@ -155,7 +155,7 @@ Result<void> TokenFiles::check(size_t file, int64_t begin, int64_t count,
                     bad <= range_of_integers(form_.to).highest;
   return Error{
       .code = &kOutsideVocabulary,
-      .what = "token " + grouped(at) + " of the file is " +
+      .what = "token " + with_commas(at) + " of the file is " +
               (wraps ? std::to_string(static_cast<uint64_t>(bad)) : std::to_string(bad)) + ", " +
               (fits ? "and vocab_size is " + std::to_string(form_.vocab_size)
                     : "which does not fit into " + std::string(name_of(form_.to))),

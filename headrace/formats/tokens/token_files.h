@@ -47,7 +47,7 @@ class TokenFiles {
   DType to() const { return form_.to; }
   size_t item_bytes() const { return size_of(form_.to); }
   int64_t tokens() const;
-  bool answers_later() const { return set_.answers_later(); }
+  bool is_async() const { return set_.is_async(); }
   // Covers the sizes of the files and some of their tokens: for files up to 64 KiB, all of them.
   uint64_t fingerprint() const;
 
@@ -63,7 +63,7 @@ class TokenFiles {
   // The parts of a file that are included in the fingerprint.
   int64_t block_tokens(size_t file) const;
   std::vector<int64_t> blocks_of(size_t file, int64_t block) const;
-  std::vector<LaterRead> far_blocks(size_t begin, size_t end) const;
+  std::vector<AsyncRead> remote_blocks(size_t begin, size_t end) const;
   Result<void> check(size_t file, int64_t begin, int64_t count, const uint8_t* stored) const;
 
   std::vector<TokenFile> files_;

@@ -7,7 +7,7 @@
 #include "headrace/sources/columns/integers.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/paths.h"
 
 namespace headrace {
@@ -61,7 +61,7 @@ class TokenWindows final : public Source {
   int64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
   const Schema& schema() const override { return schema_; }
   ReadStyle read_style() const override {
-    return files_->answers_later() ? ReadStyle::kLater : ReadStyle::kFiles;
+    return files_->is_async() ? ReadStyle::kLater : ReadStyle::kFiles;
   }
   uint64_t fingerprint() const override { return fingerprint_; }
 
@@ -77,7 +77,7 @@ class TokenWindows final : public Source {
   }
 
   void pieces(int64_t index, const std::vector<bool>&, std::vector<FilePiece>& out) const override {
-    if (!files_->answers_later()) return;
+    if (!files_->is_async()) return;
     const Place place = place_of(index);
     out.push_back(files_->piece(place.file, place.begin, place.count));
   }
@@ -97,11 +97,11 @@ class TokenWindows final : public Source {
   std::string description() const override {
     int64_t covered = 0;
     for (const Cut& cut : cuts_) covered += cut.covered;
-    std::string out = title_ + " (" + counted(size(), "window") + " of " +
-                      grouped(options_.window) + " from " + grouped(files_->tokens()) + " " +
-                      std::string(name_of(files_->dtype())) + " tokens";
+    std::string out = title_ + " (" + count_text(size(), "window") + " of " +
+                      with_commas(options_.window) + " from " + with_commas(files_->tokens()) +
+                      " " + std::string(name_of(files_->dtype())) + " tokens";
     if (const int64_t rest = files_->tokens() - covered; rest > 0) {
-      out += ", " + grouped(rest) + " left out";
+      out += ", " + with_commas(rest) + " left out";
     }
     return out + ")";
   }
@@ -115,8 +115,8 @@ class TokenWindows final : public Source {
       tokens += (*files_)[i].tokens;
     }
     if (files == 0) return {};
-    return {counted(files, "file") + " of tokens shorter than a window left out (" +
-            counted(tokens, "token") + "), the first is " + first};
+    return {count_text(files, "file") + " of tokens shorter than a window left out (" +
+            count_text(tokens, "token") + "), the first is " + first};
   }
 
  private:
@@ -223,9 +223,9 @@ SourcePtr token_windows(std::shared_ptr<const TokenFiles> files, const WindowOpt
   auto windows = std::make_shared<TokenWindows>(std::move(files), options, std::move(title));
   if (windows->size() > 0) return windows;
   raise(kNoWindows,
-        "no file has a window of " + grouped(options.window) +
+        "no file has a window of " + with_commas(options.window) +
             (options.shift > 0 ? " tokens and a target for the last" : " tokens") + " (" +
-            counted(tokens, "token") + " in all)",
+            count_text(tokens, "token") + " in all)",
         "use a smaller window=, or last=\"pad\"");
 }
 

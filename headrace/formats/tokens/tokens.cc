@@ -12,7 +12,7 @@
 #include "headrace/formats/tokens/token_documents.h"
 #include "headrace/formats/tokens/token_windows.h"
 #include "headrace/sources/in_order.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -43,7 +43,7 @@ std::vector<TokenFile> files_of(const std::string& path, const Arguments& argume
     files.push_back(std::move(file));
   };
   const auto count = std::ssize(paths);
-  const int64_t at_once = std::ranges::any_of(paths, answers_later) ? kFarFilesAtOnce : 1;
+  const int64_t at_once = std::ranges::any_of(paths, is_async) ? kFarFilesAtOnce : 1;
   each_in_order(0, count, at_once, open_one, take, [&](int64_t done) {
     if (progress) progress(done, count);
   });
@@ -99,7 +99,7 @@ const FormatRecord kTokenFormat{
           .minimum = 1,
           .maximum = 1 << 28,
           .or_none = true,
-          .decides = Decides::kFingerprint},
+          .decides = Affects::kFingerprint},
          {.name = "stride",
           .type = ParamType::kInt,
           .doc =
@@ -107,7 +107,7 @@ const FormatRecord kTokenFormat{
               "that each token is predicted once. 1: a window at every token.",
           .minimum = 1,
           .maximum = static_cast<double>(int64_t{1} << 40),
-          .decides = Decides::kFingerprint},
+          .decides = Affects::kFingerprint},
          {.name = "shift",
           .type = ParamType::kInt,
           .doc = "1: fields tokens and targets, where targets are the tokens shifted by one. 0: "
@@ -117,19 +117,19 @@ const FormatRecord kTokenFormat{
           .minimum = 0,
           .maximum = 1,
           .or_none = true,
-          .decides = Decides::kFingerprint},
+          .decides = Affects::kFingerprint},
          {.name = "dtype",
           .type = ParamType::kString,
           .doc = "Dtype of the tokens in the file. None: the header's; uint16 for a file without "
                  "one.",
           .choices = {"uint8", "uint16", "uint32", "int16", "int32", "int64", "uint64"},
-          .decides = Decides::kFingerprint},
+          .decides = Affects::kFingerprint},
          {.name = "to",
           .type = ParamType::kString,
           .doc = "Dtype in which tokens are delivered.",
           .fallback = std::string("int64"),
           .choices = {"int64", "int32", "uint16", "uint32"},
-          .decides = Decides::kFingerprint},
+          .decides = Affects::kFingerprint},
          {.name = "last",
           .type = ParamType::kString,
           .doc =
@@ -138,29 +138,29 @@ const FormatRecord kTokenFormat{
               "overlaps the one before it.",
           .fallback = std::string("drop"),
           .choices = {"drop", "pad", "overlap"},
-          .decides = Decides::kFingerprint},
+          .decides = Affects::kFingerprint},
          {.name = "pad",
           .type = ParamType::kInt,
           .doc = "Token id used for padding.",
           .fallback = int64_t{0},
-          .decides = Decides::kFingerprint},
+          .decides = Affects::kFingerprint},
          {.name = "ignore_index",
           .type = ParamType::kInt,
           .doc = "Target used for padding, which the loss ignores.",
           .fallback = int64_t{-100},
-          .decides = Decides::kFingerprint},
+          .decides = Affects::kFingerprint},
          {.name = "vocab_size",
           .type = ParamType::kInt,
           .doc =
               "Every id must be below this; a record with a larger id is a bad record. None: not "
               "checked.",
           .minimum = 1,
-          .decides = Decides::kReading},
+          .decides = Affects::kReading},
          {.name = "eos",
           .type = ParamType::kInt,
           .doc = "With window=None: the id of the token that ends a document, in files without an "
                  "index. All tokens are read once to find them.",
-          .decides = Decides::kFingerprint}},
+          .decides = Affects::kFingerprint}},
     .recognizes = is_token_file,
     .open = open_tokens,
     .shards = true,

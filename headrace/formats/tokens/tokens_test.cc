@@ -65,7 +65,7 @@ TEST_F(Tokens, APartOfADocumentIsReadByItself) {
 
 TEST_F(Tokens, DamagedIndexesAreErrorsOrHarmless) {
   folder_.write("a.bin", kSix);
-  use_all_damages(index_of_six(), index_of_six().size(), [&](const std::string& index) {
+  for_each_damage(index_of_six(), index_of_six().size(), [&](const std::string& index) {
     const std::string path = folder_.write("a.idx", index);
     try {
       const SourcePtr source =

@@ -206,7 +206,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
   if (file && (type == 'S' || pax_sparse_)) out.kind = TarKind::kSparse;
   out.data = at_ + kTarBlock;
   if (type == 'S') {
-    Result<uint64_t> after = behind_sparse_map(header, at_);
+    Result<uint64_t> after = after_sparse_map(header, at_);
     if (!after) return std::move(after.error());
     out.data = *after;
   }
@@ -311,7 +311,7 @@ Result<void> TarWalker::take_pax_value(std::string_view key, std::string_view va
   return {};
 }
 
-Result<uint64_t> TarWalker::behind_sparse_map(std::span<const uint8_t> header, uint64_t offset) {
+Result<uint64_t> TarWalker::after_sparse_map(std::span<const uint8_t> header, uint64_t offset) {
   uint64_t at = offset + kTarBlock;
   for (bool more = header[482] != 0; more; at += kTarBlock) {
     if (at > input_.size() || input_.size() - at < kTarBlock) {

@@ -78,7 +78,7 @@ class TarWalker {
   Result<void> take_pax(std::string_view text, bool global, uint64_t offset);
   Result<void> take_pax_value(std::string_view key, std::string_view value, bool global,
                               uint64_t offset);
-  Result<uint64_t> behind_sparse_map(std::span<const uint8_t> header, uint64_t offset);
+  Result<uint64_t> after_sparse_map(std::span<const uint8_t> header, uint64_t offset);
   Error damaged(std::string what, uint64_t offset) const;
 
   TarInput& input_;

@@ -8,7 +8,7 @@
 #include "headrace/base/text.h"
 #include "headrace/fields/media.h"
 #include "headrace/sources/field_names.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -239,8 +239,8 @@ WdsChoice guessed_wds_fields(const WdsCounts& counts) {
   std::vector<std::pair<int64_t, Rule>> rules;  // the most frequent first, then the most certain
   WdsChoice choice;
   const auto leave_out = [&](const std::string& extension, const char* why, int64_t count) {
-    choice.left_out.push_back(without_dots(extension) + " (" + why + grouped(count) + " of " +
-                              grouped(counts.samples) + ")");
+    choice.left_out.push_back(without_dots(extension) + " (" + why + with_commas(count) + " of " +
+                              with_commas(counts.samples) + ")");
   };
   for (const auto& [extension, count] : each) {
     if (is_pickle(extension)) {
@@ -278,7 +278,7 @@ WdsChoice guessed_wds_fields(const WdsCounts& counts) {
       leave_out(field.extensions[0], "", count);
     }
   }
-  if (rare > 0) choice.left_out.push_back(grouped(int64_t(rare)) + " rare extensions");
+  if (rare > 0) choice.left_out.push_back(with_commas(int64_t(rare)) + " rare extensions");
   // Pictures and the label first, the rest by name.
   std::stable_sort(choice.fields.begin(), choice.fields.end(),
                    [](const WdsField& a, const WdsField& b) {

@@ -8,7 +8,7 @@
 #include "headrace/base/text.h"
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/shards/shard_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -43,7 +43,7 @@ bool parse_number(std::string_view text, uint64_t& out) {
 }
 
 // The next line of a text.
-std::string_view cut_line(std::string_view& text) {
+std::string_view take_line(std::string_view& text) {
   const size_t length = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, length);
   text.remove_prefix(std::min(length + 1, text.size()));
@@ -63,7 +63,7 @@ class Comparison {
       : tar_(tar), take_(take), passed_(passed) {}
 
   Why run(std::string_view text) {
-    const std::vector<std::string_view> first = words_of(cut_line(text));
+    const std::vector<std::string_view> first = words_of(take_line(text));
     uint64_t samples = 0;
     if (first.size() != 2 || (first[0] != "v1.1" && first[0] != "v1.2") ||
         !parse_number(first[1], samples)) {
@@ -74,7 +74,7 @@ class Comparison {
     for (uint64_t i = 0; i < samples; ++i) {
       if (text.empty()) return "it has fewer lines than samples";
       line_ = i + 1;
-      if (Why why = parse(cut_line(text))) return why;
+      if (Why why = parse(take_line(text))) return why;
       // Two consecutive entries, whose keys must differ.
       if (Why why = sample(i % step < 2 || i + 1 == samples)) return why;
     }
@@ -84,7 +84,7 @@ class Comparison {
 
  private:
   std::string in_line(std::string_view what) const {
-    return std::string(what) + " (sample " + grouped(static_cast<int64_t>(line_)) + ")";
+    return std::string(what) + " (sample " + with_commas(static_cast<int64_t>(line_)) + ")";
   }
 
   Why parse(std::string_view line) {
@@ -118,7 +118,8 @@ class Comparison {
         return in_line("a member lies outside of the archive");
       }
       const bool plain = component.offset == end_ + kTarBlock;  // exactly one header
-      if (Why why = plain && !look ? take_as_said(component, begins) : walk_to(component, begins)) {
+      if (Why why =
+              plain && !look ? trust_component(component, begins) : walk_to(component, begins)) {
         return why;
       }
       if (end_ >= reported_ + kReportEvery) passed_(reported_ = end_);
@@ -131,7 +132,7 @@ class Comparison {
     return has_picture_suffix("." + std::string(extension.substr(extension.rfind('.') + 1)));
   }
 
-  Why take_as_said(const Component& component, bool begins) {
+  Why trust_component(const Component& component, bool begins) {
     TarMember member{.name = component.name,
                      .begin = component.offset - kTarBlock,
                      .data = component.offset,
@@ -244,8 +245,8 @@ WdsIndexes indexes_of(const std::vector<std::string>& names, const std::vector<s
     const std::vector<std::string> indexes = shard_files(*given, {".idx"});
     if (indexes.size() != paths.size()) {
       raise(kUnfitIndex,
-            "index= names " + counted(static_cast<int64_t>(indexes.size()), "file") + " for " +
-                counted(static_cast<int64_t>(paths.size()), "archive"),
+            "index= names " + count_text(static_cast<int64_t>(indexes.size()), "file") + " for " +
+                count_text(static_cast<int64_t>(paths.size()), "archive"),
             "one for each, in the same order");
     }
     out.named = true;

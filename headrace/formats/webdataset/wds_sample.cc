@@ -61,7 +61,7 @@ void WdsTally::count(std::string_view prefix, size_t& kinds, size_t most, std::s
 
 // Sorted. If there is only one picture, audio or video, its type is its last suffix, ignoring what
 // comes before.
-std::string WdsTally::set_at_hand() {
+std::string WdsTally::current_sample_name() {
   const auto first = extensions_.begin(), last = first + static_cast<std::ptrdiff_t>(used_);
   std::sort(first, last);
   used_ = static_cast<size_t>(std::unique(first, last) - first);
@@ -75,10 +75,10 @@ std::string WdsTally::set_at_hand() {
   return set;
 }
 
-bool WdsTally::is_like_the_last() { return set_at_hand() == last_set_; }
+bool WdsTally::is_like_the_last() { return current_sample_name() == last_set_; }
 
 void WdsTally::end() {
-  last_set_ = set_at_hand();
+  last_set_ = current_sample_name();
   if (too_many_) {
     ++tallies_[std::string(kUnknown)];
     return;
@@ -90,7 +90,7 @@ void WdsTally::end() {
   }
 }
 
-void count_without_end(std::map<std::string, int64_t>& tallies) {
+void count_missing_end(std::map<std::string, int64_t>& tallies) {
   ++tallies[std::string(kWithoutEnd)];
 }
 

@@ -39,7 +39,7 @@ class WdsTally {
   void count_link() { ++tallies_["links"]; }
 
  private:
-  std::string set_at_hand();
+  std::string current_sample_name();
   void count(std::string_view prefix, size_t& kinds, size_t most, std::string_view name);
 
   std::map<std::string, int64_t>& tallies_;
@@ -70,7 +70,7 @@ struct WdsCounts {
   int64_t in_folders = 0;                  // samples counted in `folders`
 };
 // Counts an archive without zero blocks at its end: it may have been truncated between two members.
-void count_without_end(std::map<std::string, int64_t>& tallies);
+void count_missing_end(std::map<std::string, int64_t>& tallies);
 // Counts an index of a shard that was not used.
 void count_unused_index(std::string_view why, std::map<std::string, int64_t>& tallies);
 WdsCounts counts_of(const std::map<std::string, int64_t>& tallies);

@@ -27,7 +27,7 @@ class Scan {
     };
     std::optional<std::string> why = take_wds_index(input, index, take, passed);
     if (!why) finish();
-    if (!why && !ends_with_zeros()) count_without_end(out_.tallies);
+    if (!why && !ends_with_zeros()) count_missing_end(out_.tallies);
     return why;
   }
 
@@ -47,7 +47,7 @@ class Scan {
       return end;
     }
     const Error* cut = files_.damage_of(file_.path());
-    if (!cut && !walker.has_end()) count_without_end(out_.tallies);
+    if (!cut && !walker.has_end()) count_missing_end(out_.tallies);
     const uint64_t begin = cut ? begin_of_damage(file_.size(), {}) : 0;
     finish();
     if (cut) add_cut(*cut, begin);

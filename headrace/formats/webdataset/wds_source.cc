@@ -11,7 +11,7 @@
 #include "headrace/formats/webdataset/wds_scan.h"
 #include "headrace/formats/webdataset/wds_values.h"
 #include "headrace/sources/in_order.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -32,7 +32,7 @@ class WebDataset final : public ExtentSource {
     std::string out = described("webdataset", options_.path);
     out.pop_back();
     if (options_.classes.size() > 0) {
-      out += ", " + counted(options_.classes.size(), "class", "classes");
+      out += ", " + count_text(options_.classes.size(), "class", "classes");
     }
     for (const std::string& note : options_.notes) out += "; " + note;
     return out + ")";

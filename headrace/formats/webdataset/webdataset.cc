@@ -14,7 +14,7 @@
 #include "headrace/formats/webdataset/wds_scan.h"
 #include "headrace/formats/webdataset/wds_source.h"
 #include "headrace/formats/webdataset/wds_values.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -127,7 +127,7 @@ void refuse_other_packings(const std::vector<std::string>& paths) {
 std::string joined_text(const std::vector<std::string>& parts, size_t most) {
   std::string out;
   for (size_t i = 0; i < std::min(parts.size(), most); ++i) out += (i ? ", " : "") + parts[i];
-  if (parts.size() > most) out += " and " + grouped(int64_t(parts.size() - most)) + " more";
+  if (parts.size() > most) out += " and " + with_commas(int64_t(parts.size() - most)) + " more";
   return out;
 }
 
@@ -173,7 +173,7 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
     const int64_t before = index.records.size();
     index = index_of(kind + " with " + components_text(options.fields), *files,
                      scan_of_wds(unpacked, indexes, &options.fields), progress);
-    options.notes.push_back(grouped(before - index.records.size()) +
+    options.notes.push_back(with_commas(before - index.records.size()) +
                             " samples without all components left out");
   }
   for (WdsField& field : options.fields) {
@@ -185,14 +185,14 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
     options.notes.push_back("not fields: " + joined_text(choice.left_out, 4));
   }
   if (counts.links > 0) {
-    options.notes.push_back(counted(counts.links, "link") + " left out");
+    options.notes.push_back(count_text(counts.links, "link") + " left out");
   }
   if (counts.without_end > 0) {
-    options.notes.push_back(counted(counts.without_end, "archive") +
+    options.notes.push_back(count_text(counts.without_end, "archive") +
                             " without an end: perhaps truncated between two members");
   }
   if (counts.unused_indexes > 0) {
-    options.notes.push_back(counted(counts.unused_indexes, "index file") +
+    options.notes.push_back(count_text(counts.unused_indexes, "index file") +
                             " not used: " + counts.why_unused);
   }
   return webdataset_source(std::move(files), std::move(index), std::move(options));
@@ -208,7 +208,7 @@ bool is_webdataset(const std::string& path) {
 // The classes are used later to parse text labels.
 Param classes_of_text() {
   Param classes = classes_param();
-  classes.decides = Decides::kRecords;
+  classes.decides = Affects::kRecords;
   return classes;
 }
 
@@ -244,7 +244,7 @@ const FormatRecord kWebDataset{
           .doc = "Index files of wds2idx, one for each archive: a path, pattern or folder. "
                  "None: those next to the archives are used if they "
                  "match, else the archives are scanned.",
-          .decides = Decides::kPlace},
+          .decides = Affects::kPlace},
          classes_of_text()},
     .recognizes = is_webdataset,
     .open = open_webdataset,

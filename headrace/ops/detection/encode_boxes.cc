@@ -95,7 +95,7 @@ class EncodeBoxes final : public RowOp {
   }
 
   BoxFormat format_after(BoxFormat before) const {
-    if (offset_) return BoxFormat::kUnsaid;
+    if (offset_) return BoxFormat::kUnspecified;
     return is_normalized(before) ? BoxFormat::kCXCYWHNormalized : BoxFormat::kCXCYWH;
   }
 

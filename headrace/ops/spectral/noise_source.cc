@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "headrace/codecs/audio/sound.h"
+#include "headrace/fields/byte_ranges_of.h"
 #include "headrace/fields/numbers.h"
-#include "headrace/fields/stored_ranges.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/spectral/sound_op.h"
 
@@ -58,7 +58,7 @@ Result<Stored> stored_of(const Field& field, const FieldData& value, AudioDecode
     }
     return Stored{{}, value.bytes.data(), shape[0], shape[1], field.sample_rate};
   }
-  const Result<Sound> sound = open_sound(stored_ranges(value), decoders);
+  const Result<Sound> sound = open_sound(byte_ranges_of(value), decoders);
   if (!sound) return sound.error();
   const AudioHeader& header = sound->header;
   return Stored{*sound, nullptr, header.channels, header.frames, header.sample_rate};

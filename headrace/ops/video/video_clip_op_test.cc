@@ -36,7 +36,7 @@ class NumberedFrames final : public VideoDecoder {
     }
     return {};
   }
-  ColorTransfer transfer = ColorTransfer::kUnsaid;
+  ColorTransfer transfer = ColorTransfer::kUnspecified;
   int calls = 0;
 };
 
@@ -69,7 +69,7 @@ struct Taken {
 };
 
 Taken taken(const std::string& name, const Given& given, VideoTrack track, int64_t position = 0,
-            double at = 0, ColorTransfer transfer = ColorTransfer::kUnsaid) {
+            double at = 0, ColorTransfer transfer = ColorTransfer::kUnspecified) {
   const std::unique_ptr<Op> op = make_op(name, given);
   const ClipForm& form = *op->clip();
   const std::vector<uint8_t> file(64);

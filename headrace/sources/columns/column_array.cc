@@ -7,7 +7,7 @@
 #include "headrace/fields/media.h"
 #include "headrace/fields/pictures.h"
 #include "headrace/sources/columns/integers.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -153,8 +153,9 @@ Field make_file_array(FileArray& array, const Column& column, Cell& cell) {
   const uint64_t bytes = array.record_bytes();
   const int64_t count = array.count();
   if (is_scalar(field) && count > kMaxLabels) {
-    bad_column(column.name, "it has " + grouped(count) + " numbers; all are held in memory, and " +
-                                grouped(kMaxLabels) + " is the cap");
+    bad_column(column.name, "it has " + with_commas(count) +
+                                " numbers; all are held in memory, and " + with_commas(kMaxLabels) +
+                                " is the cap");
   }
   const bool in_memory = std::any_of(array.parts.begin(), array.parts.end(),
                                      [](const FilePart& part) { return part.memory != nullptr; });

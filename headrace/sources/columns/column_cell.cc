@@ -9,7 +9,7 @@
 #include "headrace/sources/columns/column_blob.h"
 #include "headrace/sources/columns/column_window.h"
 #include "headrace/sources/named_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/storage/paths.h"
 
 namespace headrace {
@@ -25,7 +25,7 @@ std::string below(const std::string& root, const std::string& path) {
   return root == "." || path.starts_with('/') ? path : joined(root, path);
 }
 
-std::string what_files_hold() {
+std::string file_dtypes_text() {
   std::string out;
   for (const MediaRecord* media : all_media()) out.append(media->noun).append("s, ");
   return out + "text or bytes";
@@ -43,7 +43,7 @@ Field make_files(PathColumn& files, const Column& column, Cell& cell) {
       column.kind ? *column.kind : media_kind_named(column.name).value_or(FieldKind::kImage);
   if (kind == FieldKind::kLabel || kind == FieldKind::kTensor) {
     bad_column(column.name,
-               "files hold " + what_files_hold() + ", not " + std::string(name_of(kind)),
+               "files hold " + file_dtypes_text() + ", not " + std::string(name_of(kind)),
                "read them into an array first");
   }
   cell.form = Cell::Form::kFile;
@@ -65,7 +65,7 @@ Field make_files(PathColumn& files, const Column& column, Cell& cell) {
   Field field{.name = column.name, .kind = kind};
   if (!is_string(kind) && !take_encoded(kind, field)) {
     bad_column(column.name,
-               "files hold " + what_files_hold() + ", no " + std::string(name_of(kind)));
+               "files hold " + file_dtypes_text() + ", no " + std::string(name_of(kind)));
   }
   return field;
 }

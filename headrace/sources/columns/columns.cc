@@ -10,7 +10,7 @@
 #include "headrace/sources/field_names.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/named_files.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -40,7 +40,7 @@ class ColumnSource final : public Source {
       cell.names.shrink();
       cell.buffer = buffers_;
       buffers_ += cell.buffers();
-      later_ |= answers_later(cell, size_);
+      async_ |= is_async(cell, size_);
       add_cell(schema_[i], cell, size_, print);
     }
     fingerprint_ = print.value();
@@ -50,11 +50,11 @@ class ColumnSource final : public Source {
   const Schema& schema() const override { return schema_; }
   ReadStyle read_style() const override {
     if (buffers_ == 0) return ReadStyle::kMemory;
-    return later_ ? ReadStyle::kLater : ReadStyle::kFiles;
+    return async_ ? ReadStyle::kLater : ReadStyle::kFiles;
   }
   void pieces(int64_t index, const std::vector<bool>& wanted,
               std::vector<FilePiece>& out) const override {
-    for (size_t field = 0; later_ && field < cells_.size(); ++field) {
+    for (size_t field = 0; async_ && field < cells_.size(); ++field) {
       if (wanted[field]) add_pieces(cells_[field], index, out);
     }
   }
@@ -129,9 +129,9 @@ class ColumnSource final : public Source {
     std::string names;
     for (const Field& field : schema_) names += (names.empty() ? "" : ", ") + field.name;
     std::string out = title_.empty() ? "records of " + names : title_;
-    out += " (" + counted(size_, "record");
+    out += " (" + count_text(size_, "record");
     if (const auto count = static_cast<int64_t>(classes().size()); count > 0 && !title_.empty()) {
-      out += ", " + counted(count, "class", "classes");
+      out += ", " + count_text(count, "class", "classes");
     }
     return out + ")";
   }
@@ -142,11 +142,11 @@ class ColumnSource final : public Source {
     return found == cells_.end() ? nullptr : &*found;
   }
 
-  static bool answers_later(const Cell& cell, int64_t size) {
+  static bool is_async(const Cell& cell, int64_t size) {
     if (cell.form == Cell::Form::kFile) {
-      return size > 0 && headrace::answers_later(cell.name(0));
+      return size > 0 && headrace::is_async(cell.name(0));
     }
-    return cell.form == Cell::Form::kFileArray && cell.array.answers_later();
+    return cell.form == Cell::Form::kFileArray && cell.array.is_async();
   }
 
   static void add_pieces(const Cell& cell, int64_t record, std::vector<FilePiece>& out) {
@@ -233,8 +233,8 @@ class ColumnSource final : public Source {
   static Error too_large(const Cell& cell, uint64_t bytes, uint64_t max_bytes) {
     const bool in_file = cell.form == Cell::Form::kFileArray;
     return {.code = &kLargeRecord,
-            .what = "the record has " + grouped(static_cast<int64_t>(bytes)) +
-                    " bytes, the cap is " + grouped(static_cast<int64_t>(max_bytes)),
+            .what = "the record has " + with_commas(static_cast<int64_t>(bytes)) +
+                    " bytes, the cap is " + with_commas(static_cast<int64_t>(max_bytes)),
             .where = {.file = in_file ? cell.array.parts.front().file->path() : std::string()},
             .hint = "raise memory_limit"};
   }
@@ -244,7 +244,7 @@ class ColumnSource final : public Source {
   int64_t size_;
   std::string title_;
   size_t buffers_ = 0;  // for reading a record
-  bool later_ = false;  // some files are in an asynchronous storage
+  bool async_ = false;  // some files are in an asynchronous storage
   uint64_t fingerprint_ = 0;
 };
 
@@ -252,8 +252,8 @@ void check(const std::vector<Column>& columns) {
   if (columns.empty()) no_columns();
   if (columns.size() > kMaxFields) {
     bad_column(columns[0].name,
-               "it is one of " + grouped(static_cast<int64_t>(columns.size())) + " fields; " +
-                   grouped(kMaxFields) + " are possible",
+               "it is one of " + with_commas(static_cast<int64_t>(columns.size())) + " fields; " +
+                   with_commas(kMaxFields) + " are possible",
                "select fields with fields=; or store related values as one array");
   }
   FieldNames names;
@@ -269,8 +269,8 @@ void check(const std::vector<Column>& columns) {
     if (!names.add(name)) bad_column(name, "it appears twice");
     if (length_of(columns[i]) != length_of(columns[0])) {
       bad_column(name,
-                 "it has " + counted(length_of(columns[i]), "record") + ", but '" +
-                     columns[0].name + "' has " + grouped(length_of(columns[0])),
+                 "it has " + count_text(length_of(columns[i]), "record") + ", but '" +
+                     columns[0].name + "' has " + with_commas(length_of(columns[0])),
                  "all fields need the same number of records");
     }
   }

@@ -132,14 +132,14 @@ Result<void> FileArray::load(std::span<uint8_t> out) const {
 
 void FileArray::add_piece(int64_t record, std::vector<FilePiece>& out) const {
   const FilePart& part = part_of(record);
-  if (!part.file || part.memory || !part.file->answers_later() || record_bytes() == 0) return;
+  if (!part.file || part.memory || !part.file->is_async() || record_bytes() == 0) return;
   const uint64_t offset = part.offset + static_cast<uint64_t>(record) * step();
   out.push_back(part.file->piece(offset, record_bytes()));
 }
 
-bool FileArray::answers_later() const {
+bool FileArray::is_async() const {
   return std::ranges::any_of(parts, [](const FilePart& part) {
-    return part.file && !part.memory && part.file->answers_later();
+    return part.file && !part.memory && part.file->is_async();
   });
 }
 

@@ -52,7 +52,7 @@ struct FileArray {
   Result<void> load(std::span<uint8_t> out) const;
   // Adds the file range of the record, if it is in an asynchronous storage.
   void add_piece(int64_t record, std::vector<FilePiece>& out) const;
-  bool answers_later() const;
+  bool is_async() const;
   // Reads the first bytes of a record as stored, for fingerprints.
   Result<void> peek(int64_t record, std::span<uint8_t> out) const;
 

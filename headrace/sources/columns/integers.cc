@@ -81,7 +81,8 @@ int64_t first_equal(const uint8_t* values, DType dtype, int64_t count, int64_t v
   });
 }
 
-std::optional<int64_t> misfit_of(const uint8_t* values, DType from, int64_t count, DType to) {
+std::optional<int64_t> unrepresentable_value(const uint8_t* values, DType from, int64_t count,
+                                             DType to) {
   if (from == to || count == 0) return {};
   // Read as int64, uint64 values that are too large for it are negative.
   const bool wraps = from == DType::kUInt64;

@@ -25,7 +25,8 @@ int64_t first_equal(const uint8_t* values, DType dtype, int64_t count, int64_t v
 void convert_integers(const uint8_t* in, DType from, int64_t count, DType to, uint8_t* out);
 // If not all values fit into `to`: the lowest value if it is too low, else the highest; uint64
 // values are returned as their bits.
-std::optional<int64_t> misfit_of(const uint8_t* values, DType from, int64_t count, DType to);
+std::optional<int64_t> unrepresentable_value(const uint8_t* values, DType from, int64_t count,
+                                             DType to);
 // REQUIRES: the value fits.
 void fill_integers(uint8_t* out, DType dtype, int64_t count, int64_t value);
 

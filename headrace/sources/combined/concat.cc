@@ -4,7 +4,7 @@
 
 #include "headrace/sources/combined/combined.h"
 #include "headrace/sources/fingerprint.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -47,7 +47,7 @@ std::vector<size_t> places_of(const Schema& schema, const Source& source, size_t
             "convert them to the same form first");
     }
     const bool both_said =
-        same->box_format != BoxFormat::kUnsaid && field.box_format != BoxFormat::kUnsaid;
+        same->box_format != BoxFormat::kUnspecified && field.box_format != BoxFormat::kUnspecified;
     if (both_said && same->box_format != field.box_format) {
       raise(kUnlike,
             "'" + field.name + "' of " + which + " is in " +
@@ -72,7 +72,8 @@ class Concat final : public Source {
         Shape& joint = schema_[field].shape;
         const Field& theirs = source.schema()[part.places[field]];
         const Shape& own = theirs.shape;
-        if (theirs.box_format == BoxFormat::kUnsaid) schema_[field].box_format = theirs.box_format;
+        if (theirs.box_format == BoxFormat::kUnspecified)
+          schema_[field].box_format = theirs.box_format;
         if (theirs.row_group != schema_[field].row_group) schema_[field].row_group = 0;
         for (size_t axis = 0; axis < joint.size(); ++axis) {
           if (own[axis] != joint[axis]) joint[axis] = -1;
@@ -140,7 +141,7 @@ class Concat final : public Source {
     return same ? first : first.empty() ? "" : ".";
   }
   std::string description() const override {
-    std::string out = "concat (" + counted(size_, "record") + "): ";
+    std::string out = "concat (" + count_text(size_, "record") + "): ";
     for (size_t i = 0; i < std::min<size_t>(parts_.size(), 3); ++i) {
       out += (i ? ", " : "") + parts_[i].source->description();
     }

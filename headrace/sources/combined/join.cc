@@ -6,7 +6,7 @@
 #include "headrace/sources/combined/combined.h"
 #include "headrace/sources/field_kinds.h"
 #include "headrace/sources/fingerprint.h"
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -100,10 +100,11 @@ class Join final : public Source {
     return names.empty() ? right_->classes() : names;
   }
   std::string description() const override {
-    std::string out = "join (" + counted(size(), "record");
-    if (left_alone_ > 0) out += "; " + grouped(left_alone_) + " of the left source without a match";
-    if (right_alone_ > 0)
-      out += "; " + grouped(right_alone_) + " of the right source without a match";
+    std::string out = "join (" + count_text(size(), "record");
+    if (left_unmatched_ > 0)
+      out += "; " + with_commas(left_unmatched_) + " of the left source without a match";
+    if (right_unmatched_ > 0)
+      out += "; " + with_commas(right_unmatched_) + " of the right source without a match";
     return out + "): " + left_->description() + " with " + right_->description();
   }
 
@@ -226,8 +227,8 @@ class Join final : public Source {
       pairs_.push_back({static_cast<int64_t>(i), found->second});
       used[static_cast<size_t>(found->second)] = true;
     }
-    left_alone_ = static_cast<int64_t>(wanted.size() - pairs_.size());
-    right_alone_ = std::count(used.begin(), used.end(), false);
+    left_unmatched_ = static_cast<int64_t>(wanted.size() - pairs_.size());
+    right_unmatched_ = std::count(used.begin(), used.end(), false);
     if (pairs_.empty() && !wanted.empty()) {
       raise(kBadJoin,
             "no record of the left source has a match; it has '" + wanted[0] + "', the right '" +
@@ -239,8 +240,8 @@ class Join final : public Source {
   void pair_up_by_position() {
     if (left_->size() != right_->size()) {
       raise(kBadJoin,
-            "the left source has " + counted(left_->size(), "record") + ", the right " +
-                counted(right_->size(), "record"),
+            "the left source has " + count_text(left_->size(), "record") + ", the right " +
+                count_text(right_->size(), "record"),
             "on=\"position\" joins record i of both");
     }
     for (int64_t i = 0; i < left_->size(); ++i) pairs_.push_back({i, i});
@@ -250,7 +251,7 @@ class Join final : public Source {
   Schema schema_;                     // the fields of left_, then right_fields_
   std::vector<size_t> right_fields_;  // field numbers in the schema of right_
   std::vector<Pair> pairs_;
-  int64_t left_alone_ = 0, right_alone_ = 0;
+  int64_t left_unmatched_ = 0, right_unmatched_ = 0;
   uint64_t fingerprint_ = 0;
 };
 
@@ -262,7 +263,7 @@ SourcePtr join(const SourcePtr& left, const SourcePtr& right, const JoinOptions&
   for (const auto& [from, to] : options.rename) {  // a new name may imply another kind
     if (kinds.contains(to)) continue;
     const Field& field = *std::ranges::find(joined->schema(), to, &Field::name);
-    ask_about_mask(field);
+    reject_mask_named_image(field);
     kinds[to] = evident_kind(field, joined->schema());
   }
   return with_kinds(std::move(joined), kinds);

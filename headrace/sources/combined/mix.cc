@@ -7,8 +7,8 @@
 #include "headrace/base/random.h"
 #include "headrace/sources/combined/combined.h"
 #include "headrace/sources/fingerprint.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/sources/view.h"
-#include "headrace/sources/wording.h"
 
 // Note [Where a mix has which record]: a source that contributes c of the N records has its j-th
 // one at time (2j + 1) / 2c, with times from 0 to 1, so they are evenly spread. The mix consists of
@@ -72,9 +72,10 @@ class Mix final : public View {
   int64_t size() const override { return size_; }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string description() const override {
-    std::string out = "mix (" + counted(size_, "record") + ": ";
+    std::string out = "mix (" + count_text(size_, "record") + ": ";
     for (size_t i = 0; i < parts_.size(); ++i) {
-      out += (i ? " + " : "") + grouped(parts_[i].count) + " of " + grouped(parts_[i].records);
+      out +=
+          (i ? " + " : "") + with_commas(parts_[i].count) + " of " + with_commas(parts_[i].records);
     }
     return out + ")";
   }
@@ -163,8 +164,8 @@ SourcePtr mix(std::vector<SourcePtr> sources, const std::vector<double>& weights
               uint64_t seed) {
   if (weights.size() != sources.size()) {
     raise(kBadMix,
-          counted(static_cast<int64_t>(sources.size()), "source") + " and " +
-              counted(static_cast<int64_t>(weights.size()), "weight"),
+          count_text(static_cast<int64_t>(sources.size()), "source") + " and " +
+              count_text(static_cast<int64_t>(weights.size()), "weight"),
           "one weight for each source");
   }
   SourcePtr all = concat(sources);

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 
@@ -22,7 +22,7 @@ const ErrorCode kTooWideToken{
 
 }  // namespace
 
-std::string document_text(int64_t document) { return "document " + grouped(document); }
+std::string document_text(int64_t document) { return "document " + with_commas(document); }
 
 std::string value_text(std::string_view field, int64_t document) {
   return "'" + std::string(field) + "' of " + document_text(document);

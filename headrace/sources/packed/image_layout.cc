@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "headrace/sources/wording.h"
+#include "headrace/sources/readable_text.h"
 
 namespace headrace {
 namespace {
@@ -33,9 +33,9 @@ Result<ImageLayout> image_layout(std::span<const int64_t> ids, std::span<const I
   const auto total = std::ranges::count(ids, placeholder);
   if (total != wanted) {
     return Error{.code = &kPlaceholders,
-                 .what = counted(total, "placeholder") + " (id " + std::to_string(placeholder) +
-                         ") for " + counted(images, "image") +
-                         (expand ? "" : " of " + counted(wanted, "token"))};
+                 .what = count_text(total, "placeholder") + " (id " + std::to_string(placeholder) +
+                         ") for " + count_text(images, "image") +
+                         (expand ? "" : " of " + count_text(wanted, "token"))};
   }
   int64_t begin = 0, found = 0, rest = 0;
   auto next = forms.begin();

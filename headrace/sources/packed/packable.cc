@@ -6,8 +6,8 @@
 
 #include "headrace/sources/columns/integers.h"
 #include "headrace/sources/packed/document_errors.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/sources/value_parts.h"
-#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {
@@ -70,8 +70,8 @@ void check_samples(const Source& source, const SampleOptions& options, const Add
   }
 }
 
-void check_along(const Source& source, const std::string& tokens, const std::string& name,
-                 const std::vector<int64_t>& lengths) {
+void check_token_aligned(const Source& source, const std::string& tokens, const std::string& name,
+                         const std::vector<int64_t>& lengths) {
   if (name == tokens) return;
   const std::vector<int64_t> others =
       value_lengths(source, field_number(source.schema(), name), {});
@@ -80,8 +80,8 @@ void check_along(const Source& source, const std::string& tokens, const std::str
   const int64_t document = own - lengths.begin();
   throw Exception(document_error(
       kOtherLength, source, document,
-      value_text(name, document) + " has " + counted(*other, "value") + ", but '" + tokens + "' " +
-          grouped(*own),
+      value_text(name, document) + " has " + count_text(*other, "value") + ", but '" + tokens +
+          "' " + with_commas(*own),
       "write both files again from the same documents, with a value for each token"));
 }
 
@@ -116,9 +116,9 @@ void check_lengths(const std::vector<int64_t>& lengths, const PackedRowOptions& 
     const auto first = std::ranges::find_if(lengths, [&](int64_t l) { return l > length; });
     if (first != lengths.end()) {
       raise(kUnpackable,
-            counted(longer, "document") + " longer than a row of " + grouped(length) +
-                ", the first is " + grouped(first - lengths.begin()) + " with " +
-                counted(*first, "token"),
+            count_text(longer, "document") + " longer than a row of " + with_commas(length) +
+                ", the first is " + with_commas(first - lengths.begin()) + " with " +
+                count_text(*first, "token"),
             "too_long=\"split\", \"truncate\" or \"drop\"; or a larger length=");
     }
   }
@@ -126,7 +126,7 @@ void check_lengths(const std::vector<int64_t>& lengths, const PackedRowOptions& 
   for (const int64_t tokens : lengths) pieces += tokens / length + 2;
   if (pieces > kMaxPieces) {
     raise(kUnpackable,
-          "documents are too many: " + grouped(pieces) + " pieces, " + grouped(kMaxPieces) +
+          "documents are too many: " + with_commas(pieces) + " pieces, " + with_commas(kMaxPieces) +
               " are possible",
           "pack parts of them, and combine these with hr.concat");
   }
@@ -136,10 +136,10 @@ void check_parts(const Source& source, const PackedRowOptions& options,
                  const std::vector<int64_t>& lengths) {
   if (!has_parts(source)) return;
   if (options.shift >= 0 && !options.labels.empty()) {
-    check_along(source, options.tokens, options.labels, lengths);
+    check_token_aligned(source, options.tokens, options.labels, lengths);
   }
   for (const std::string& name : options.along) {
-    check_along(source, options.tokens, name, lengths);
+    check_token_aligned(source, options.tokens, name, lengths);
   }
 }
 

@@ -10,8 +10,8 @@
 #include "headrace/sources/packed/document_errors.h"
 #include "headrace/sources/packed/row_fields.h"
 #include "headrace/sources/packed/row_images.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/sources/value_parts.h"
-#include "headrace/sources/wording.h"
 
 namespace headrace {
 namespace {
@@ -84,11 +84,11 @@ class PackedSource final : public Source {
     const double places = static_cast<double>(size()) * static_cast<double>(options_.pack.length);
     const auto tenths =
         static_cast<int64_t>(1000.0 * static_cast<double>(packing_.tokens) / places + 0.5);
-    std::string out = "packed (" + counted(size(), "row") + " of " + grouped(options_.pack.length) +
-                      ", " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
-                      " % tokens";
+    std::string out = "packed (" + count_text(size(), "row") + " of " +
+                      with_commas(options_.pack.length) + ", " + std::to_string(tenths / 10) + "." +
+                      std::to_string(tenths % 10) + " % tokens";
     const auto add = [&](int64_t count, const std::string& noun, const char* what) {
-      if (count > 0) out += ", " + counted(count, noun) + " " + what;
+      if (count > 0) out += ", " + count_text(count, noun) + " " + what;
     };
     add(packing_.cut, "document", options_.pack.truncates() ? "truncated" : "split");
     add(packing_.dropped, "document", "left out");
@@ -257,7 +257,7 @@ class PackedSource final : public Source {
         if (i == 0 || result.error().code->kind != ErrorKind::kResource) return std::move(result);
         return Error{.code = &kTooManyImages,
                      .what = "the images of a row have more than " +
-                             grouped(static_cast<int64_t>(most)) +
+                             with_commas(static_cast<int64_t>(most)) +
                              " bytes: " + result.error().what};
       }
       taken += parts[i].fields[image_fields_[0]].bytes.size();
@@ -361,7 +361,7 @@ class PackedSource final : public Source {
       std::copy_n(stored, static_cast<size_t>(count) * size_of(field.stored), to);
       return {};
     }
-    if (const auto bad = misfit_of(stored, field.stored, count, field.delivered)) {
+    if (const auto bad = unrepresentable_value(stored, field.stored, count, field.delivered)) {
       return too_wide_token(*source_, piece.document, field.from, *bad, field.delivered);
     }
     convert_integers(stored, field.stored, count, field.delivered, to);
@@ -372,8 +372,8 @@ class PackedSource final : public Source {
     return document_error(
         kOtherLength, *source_, piece.document,
         value_text(source_->schema()[field.from].name, piece.document) + " has " +
-            grouped(static_cast<int64_t>(found)) + " values, the packing expects " +
-            (piece.continues ? "more than " : "") + grouped(piece.begin + piece.count),
+            with_commas(static_cast<int64_t>(found)) + " values, the packing expects " +
+            (piece.continues ? "more than " : "") + with_commas(piece.begin + piece.count),
         "recreate the source, from data that does not change");
   }
 

@@ -11,9 +11,9 @@ namespace headrace {
 namespace {
 
 // Rows that are not full, indexed by their remaining room.
-class RowsByRoom {
+class RowsByFreeSpace {
  public:
-  explicit RowsByRoom(int64_t length) : newest_(static_cast<size_t>(length) + 1, -1) {
+  explicit RowsByFreeSpace(int64_t length) : newest_(static_cast<size_t>(length) + 1, -1) {
     for (size_t words = newest_.size(); words > 1;) {
       words = (words + 63) / 64;
       levels_.emplace_back(words, 0);
@@ -162,7 +162,7 @@ int64_t best_fit(const std::vector<PackedPiece>& pieces, const RowPacking& given
   int64_t tokens = 1;
   for (const PackedPiece& piece : pieces) tokens += piece.count;
   options.length = std::min(options.length, tokens);
-  RowsByRoom open(options.length);
+  RowsByFreeSpace open(options.length);
   int64_t rows = 0;
   std::vector<int64_t> room;
   for (const int32_t number : longest_first(pieces, options)) {

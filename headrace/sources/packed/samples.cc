@@ -9,8 +9,8 @@
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/packed/document_errors.h"
 #include "headrace/sources/packed/image_layout.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/sources/value_parts.h"
-#include "headrace/sources/wording.h"
 
 namespace headrace {
 
@@ -201,7 +201,7 @@ class SampleSource final : public Source {
         kBadId, *source_, document,
         value_text(options_.tokens, document) + " has the id " +
             std::to_string(least < 0 ? least : most) +
-            (least < 0 ? "" : ", and vocab_size is " + grouped(options_.vocab_size)));
+            (least < 0 ? "" : ", and vocab_size is " + with_commas(options_.vocab_size)));
   }
 
   Result<void> check_length(int64_t document, size_t field, const RecordData& from) const {
@@ -212,8 +212,8 @@ class SampleSource final : public Source {
     if (elements(field) == elements(tokens_)) return {};
     return document_error(kUnequalFields, *source_, document,
                           value_text(schema[field].name, document) + " has " +
-                              counted(elements(field), "value") + ", and '" + options_.tokens +
-                              "' " + grouped(elements(tokens_)));
+                              count_text(elements(field), "value") + ", and '" + options_.tokens +
+                              "' " + with_commas(elements(tokens_)));
   }
 
   Result<void> make_labels(int64_t document, const std::vector<int64_t>& ids,
@@ -236,7 +236,8 @@ class SampleSource final : public Source {
       if (Result<void> read = as_int64(own_labels_, values); !read) return read;
       const uint8_t* const stored = from.fields[own_labels_].bytes.data();
       const DType dtype = source_->schema()[own_labels_].dtype;
-      if (const auto bad = misfit_of(stored, dtype, std::ssize(values), DType::kInt64)) {
+      if (const auto bad =
+              unrepresentable_value(stored, dtype, std::ssize(values), DType::kInt64)) {
         return too_wide_token(*source_, document, own_labels_, *bad, DType::kInt64);
       }
     }
@@ -270,7 +271,7 @@ class SampleSource final : public Source {
     if (total > out.max_bytes) {
       return document_error(kTooManyImages, *source_, document,
                             "the images of " + document_text(document) + " have " +
-                                grouped(static_cast<int64_t>(total)) + " bytes");
+                                with_commas(static_cast<int64_t>(total)) + " bytes");
     }
     bytes.resize(has_images(wanted) ? total : 0);
     uint8_t* at = bytes.data();

@@ -9,8 +9,8 @@
 #include "headrace/fields/kind.h"
 #include "headrace/fields/media.h"
 #include "headrace/kernels/content_hash.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/sources/subset.h"
-#include "headrace/sources/wording.h"
 #include "headrace/storage/cache_directory.h"
 #include "headrace/storage/file.h"
 
@@ -203,7 +203,7 @@ IndexedOrigin named_file(const Source& whole, const std::string& path) {
 std::string missing_note(const std::vector<std::string>& missing, size_t origins,
                          const std::string& why) {
   if (origins == 1 || missing.empty()) return why;
-  std::string out = counted(static_cast<int64_t>(missing.size()), "source") + " of " +
+  std::string out = count_text(static_cast<int64_t>(missing.size()), "source") + " of " +
                     std::to_string(origins) + " without: " + missing[0];
   if (missing.size() > 1) out += " and " + std::to_string(missing.size() - 1) + " more";
   return out + "; " + why;

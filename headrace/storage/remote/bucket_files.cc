@@ -61,7 +61,7 @@ class Listing {
       return entry.is_folder && entry.name == query.last_folder;
     });
     const bool is_whole = page.next.empty() && query.next.empty();
-    ask_for_rest(query, page);
+    request_rest(query, page);
     std::vector<std::string> folders;
     for (const RemoteEntry& entry : page.entries) {
       if (entry.is_folder) folders.push_back(entry.name + "/");
@@ -87,7 +87,7 @@ class Listing {
     // name.
     const auto together = folders_.find(query.folder);
     if (together == folders_.end()) {
-      ask_for_rest(query, page);
+      request_rest(query, page);
       for (const RemoteEntry& entry : page.entries) hand_over(query, entry);
       return {};
     }
@@ -99,12 +99,12 @@ class Listing {
                                ? count_before(folders, name_of(page.entries.back()))
                                : 0;
       // The last folder in the page may continue in the next one.
-      if (whole < 3 || !cloud_.lists_after(query.folder)) return ask_for_each(query, folders);
+      if (whole < 3 || !cloud_.lists_after(query.folder)) return list_each_folder(query, folders);
       return ask_together(query, std::move(page), folders, whole - 1);
     }
     if (!in_order && (!query.after.empty() || !query.until.empty())) {
       if (!is_first) return bad_listing("its keys are not in the order of their names");
-      return ask_for_each(query, folders);  // the server does not support starting after a name
+      return list_each_folder(query, folders);  // the server does not support starting after a name
     }
     return take_part(query, std::move(page));
   }
@@ -126,7 +126,7 @@ class Listing {
     const bool is_over = !query.until.empty() && !page.entries.empty() &&
                          name_of(page.entries.back()) >= query.until;
     if (is_over) page.next.clear();
-    ask_for_rest(query, page);
+    request_rest(query, page);
     for (const RemoteEntry& entry : page.entries) {
       // Files of the folder itself were delivered with its list of folders.
       const bool is_below = entry.is_folder || entry.name.find('/') != std::string::npos;
@@ -137,7 +137,7 @@ class Listing {
     return {};
   }
 
-  Result<void> ask_for_each(const ListQuery& query, const std::vector<std::string>& folders) {
+  Result<void> list_each_folder(const ListQuery& query, const std::vector<std::string>& folders) {
     for (const std::string& folder : folders) {
       if (folder < query.after || (!query.until.empty() && folder >= query.until)) continue;
       waiting_.push_back(
@@ -146,7 +146,7 @@ class Listing {
     return {};
   }
 
-  void ask_for_rest(const ListQuery& query, ListPage& page) {
+  void request_rest(const ListQuery& query, ListPage& page) {
     if (page.next.empty()) return;
     ListQuery more = query;
     more.next = std::move(page.next);
@@ -241,7 +241,7 @@ Result<PathStatus> BucketFiles::list_below(const std::string& given, const EachE
 }
 
 Result<bool> BucketFiles::store(const std::string& path, std::string content) const {
-  if (!cloud().stores()) return stores_nothing_error(path);
+  if (!cloud().stores()) return read_only_error(path);
   cloud().prepare(/*looks=*/true);
   Fetch fetch = new_fetch(path);
   fetch.redirected = {};

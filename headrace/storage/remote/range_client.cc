@@ -81,11 +81,11 @@ struct RangeClient::Loop {
   // Everything below belongs to the thread.
   void run();
   void take_arrivals() EXCLUDES_LOCK(mutex);
-  void wait_in_line(Job job);
+  void enqueue(Job job);
   void begin_waiting();
   bool begin(const Job& job, Server& server);  // whether a request was sent
   void begin_copy(const Job& job, Server& server);
-  void wait_and_act();
+  void poll_and_handle();
   void finish(Transfer& transfer, int code);
   void release(Transfer& transfer);
   void again(const Job& job, const std::string& why, std::optional<double> asked);
@@ -93,8 +93,8 @@ struct RangeClient::Loop {
   void renew(const Job& job, FetchResult refused, const HttpResponse& response, std::string code);
   void whole(const Job& job, Transfer& transfer);
   void answer(const Job& job, FetchResult result);
-  void look_for_slow_ones();
-  void end_unneeded();
+  void find_slow_requests();
+  void cancel_unneeded();
   void end_all();
   void end(const std::function<bool(const Job&)>& which, const std::string& why);
   Server& server_of(const FetchJob& job);
@@ -158,7 +158,7 @@ void RangeClient::Loop::put(Arrival arrival) {
 }
 
 // Uses the options from the time when the request was submitted.
-void RangeClient::Loop::wait_in_line(Job job) {
+void RangeClient::Loop::enqueue(Job job) {
   Server& server = server_of(*job);
   server.limit.set_most(job->options->connections);
   server.hedges.set_least(job->options->hedge_seconds);
@@ -174,13 +174,13 @@ void RangeClient::Loop::run() {
   curl.begin(kMaxIdle);
   while (!over) {
     take_arrivals();
-    end_unneeded();
+    cancel_unneeded();
     begin_waiting();  // immediately after taking arrivals, without waiting
-    wait_and_act();
+    poll_and_handle();
     while (const auto done = curl.next_done()) {
       finish(*static_cast<Transfer*>(done->transfer), done->code);
     }
-    look_for_slow_ones();
+    find_slow_requests();
   }
   end_all();
   curl.end();
@@ -195,7 +195,7 @@ void RangeClient::Loop::take_arrivals() {
   }
   for (Arrival& arrival : arrived) {
     if (!arrival.refused) {
-      wait_in_line(std::move(arrival.job));
+      enqueue(std::move(arrival.job));
     } else if (arrival.renewed) {
       server_of(*arrival.job).waiting.push_front(std::move(arrival.job));
     } else {
@@ -270,7 +270,7 @@ bool RangeClient::Loop::begin(const Job& job, Server& server) {
   return true;
 }
 
-void RangeClient::Loop::wait_and_act() {
+void RangeClient::Loop::poll_and_handle() {
   double due = over ? 0 : now() + 3600;
   if (!active.empty()) due = std::min(due, next_tick);
   if (!pauses.empty()) due = std::min(due, pauses.begin()->first);
@@ -330,7 +330,7 @@ void RangeClient::Loop::whole(const Job& job, Transfer& transfer) {
   release(transfer);
   while (!job->transfers.empty()) release(*job->transfers.front());  // the slower ones
   if (job->fetch.room && !job->facts) {                              // the length is only known now
-    Result<BytePlaces> room = job->fetch.room(out.facts);
+    Result<ScatterTarget> room = job->fetch.room(out.facts);
     if (!room) return answer(job, failure(std::move(room.error())));
     out.got = std::min<uint64_t>(room->size(), out.text.size());
     room->write(0, {reinterpret_cast<const uint8_t*>(out.text.data()), size_t(out.got)});
@@ -400,7 +400,7 @@ void RangeClient::Loop::answer(const Job& job, FetchResult result) {
   if (done) done(std::move(result));
 }
 
-void RangeClient::Loop::look_for_slow_ones() {
+void RangeClient::Loop::find_slow_requests() {
   const double time = now();
   if (active.empty() || time < next_tick) return;
   next_tick = time + kTick;
@@ -434,7 +434,7 @@ void RangeClient::Loop::look_for_slow_ones() {
   }
 }
 
-void RangeClient::Loop::end_unneeded() {
+void RangeClient::Loop::cancel_unneeded() {
   if (!some_unneeded.exchange(false)) return;
   end([](const Job& job) { return job->fetch.unneeded.stop_requested(); }, kUnneeded);
 }

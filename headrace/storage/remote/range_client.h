@@ -21,9 +21,9 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
-#include "headrace/storage/byte_places.h"
 #include "headrace/storage/remote/http_response.h"
 #include "headrace/storage/remote/remote_options.h"
+#include "headrace/storage/scatter_target.h"
 
 namespace headrace {
 
@@ -73,7 +73,7 @@ struct Fetch {
   // Where the bytes go, all bytes of the range that the object has: called once the head of a
   // response has arrived, and again for each further attempt, which must get the same place for the
   // same facts. Without it the body becomes `text`.
-  std::function<Result<BytePlaces>(const ObjectFacts&)> room = {};
+  std::function<Result<ScatterTarget>(const ObjectFacts&)> room = {};
   // A first look: if a server sends the whole object instead of a range, the transfer is ended once
   // the room is full.
   bool looks = false;

@@ -41,9 +41,9 @@ Fetch fetch_of(const std::string& url, WantedRange range, std::vector<uint8_t>& 
   fetch.server = url;
   fetch.request = [url](const std::string&, const HttpCall&) { return HttpRequest{.url = url}; };
   fetch.range = range;
-  fetch.room = [&out, range](const ObjectFacts& facts) -> Result<BytePlaces> {
+  fetch.room = [&out, range](const ObjectFacts& facts) -> Result<ScatterTarget> {
     out.resize(std::min(*facts.size - range.first, range.bytes));
-    return BytePlaces(out);
+    return ScatterTarget(out);
   };
   return fetch;
 }

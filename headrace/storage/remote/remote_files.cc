@@ -20,21 +20,21 @@ constexpr size_t kHeadBytes =
     4096;  // bytes fetched when a file is inspected, since formats read its beginning next
 
 // A request in progress for one end of an object.
-struct LookedAt {
+struct RangeProbe {
   std::shared_ptr<std::string> bytes;  // shared: with the request
   std::shared_ptr<PendingFetch> fetch;
 };
 
-BytePlaces places_of(std::string& text) {
+ScatterTarget places_of(std::string& text) {
   return std::span(reinterpret_cast<uint8_t*>(text.data()), text.size());
 }
 
-LookedAt look_at_range(Fetch fetch, const WantedRange& range) {
-  LookedAt out{.bytes = std::make_shared<std::string>(), .fetch = nullptr};
+RangeProbe probe_range(Fetch fetch, const WantedRange& range) {
+  RangeProbe out{.bytes = std::make_shared<std::string>(), .fetch = nullptr};
   fetch.range = range;
   fetch.looks = !range.from_end;
   fetch.room = [bytes = out.bytes,
-                most = range.bytes](const ObjectFacts& facts) -> Result<BytePlaces> {
+                most = range.bytes](const ObjectFacts& facts) -> Result<ScatterTarget> {
     bytes->resize(std::min<uint64_t>(most, facts.size.value_or(0)));
     return places_of(*bytes);
   };
@@ -90,11 +90,11 @@ Result<PathStatus> RemoteFiles::look(const std::string& given, bool both_ends) c
       !known_objects().first_page(path)) {
     listing = RangeClient::of_process().submitted(new_listing({.folder = path}));
   }
-  const LookedAt head =
-      look_at_range(new_fetch(path), {.first = 0, .bytes = both_ends ? kFirstBytes : kHeadBytes});
-  std::optional<LookedAt> tail;
+  const RangeProbe head =
+      probe_range(new_fetch(path), {.first = 0, .bytes = both_ends ? kFirstBytes : kHeadBytes});
+  std::optional<RangeProbe> tail;
   if (both_ends && cloud_->takes_ranges_from_end()) {
-    tail = look_at_range(new_fetch(path), {.bytes = kLastBytes, .from_end = true});
+    tail = probe_range(new_fetch(path), {.bytes = kLastBytes, .from_end = true});
   }
   FetchResult got = head.fetch->wait();
   if (!got.result) return std::move(got.result.error());
@@ -218,7 +218,7 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
 
 // Serves a read from the file's first or last bytes, which were fetched with its status: these are
 // what formats read that inspect many files.
-bool RemoteFiles::answer_from_look(const Request& request, const std::string& path,
+bool RemoteFiles::answer_from_known(const Request& request, const std::string& path,
                                    const std::function<void(Answer)>& answer) const {
   const FileIdentity& known = *request.piece.known;
   const uint64_t offset = request.piece.offset + request.begin;
@@ -261,7 +261,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
   const uint64_t size = is_plain ? piece.known->size : 0;
   const bool is_near_end = offset + missing <= size && size - offset <= kLastBytes;
   if (is_plain && (offset + missing <= kFirstBytes || is_near_end) &&
-      answer_from_look(request, path, answer)) {
+      answer_from_known(request, path, answer)) {
     return;
   }
   // A small read near the beginning fetches the first kHeadBytes, since more such reads follow.
@@ -283,7 +283,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
   auto out = std::make_shared<Answer>();  // shared: std::function must be copyable
   auto head = std::make_shared<std::string>();
   fetch.room = [request, out, head, takes_head,
-                offset](const ObjectFacts& facts) -> Result<BytePlaces> {
+                offset](const ObjectFacts& facts) -> Result<ScatterTarget> {
     const FileIdentity now = identity_of_version(facts.version, facts.size.value_or(0));
     const auto& known = request.piece.known;
     if (known && *known != now) return changed_error(request.piece.path, *known, now);
@@ -300,7 +300,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
     if (!request.sized && now.size > request.max_bytes) {
       return above_cap_error(request.piece.path, now.size, request.max_bytes);
     }
-    return BytePlaces(room);
+    return ScatterTarget(room);
   };
   fetch.done = [request, path, out, head, takes_head, offset,
                 answer = std::move(answer)](FetchResult got) {
@@ -317,7 +317,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
       const uint64_t size = got.facts.size.value_or(0);
       known_objects().forget(path);
       end.got = 0;
-      end.size = size;  // the object ends before the range; LaterStorage reports that
+      end.size = size;  // the object ends before the range; AsyncStorage reports that
       if (!got.facts.size || size > offset || (known && known->size != size)) {
         end.failure =
             changed_error(request.piece.path, known.value_or(FileIdentity{}), {.size = size});

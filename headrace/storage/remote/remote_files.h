@@ -7,12 +7,12 @@
 #include <memory>
 #include <string>
 
-#include "headrace/storage/later_storage.h"
+#include "headrace/storage/async_storage.h"
 #include "headrace/storage/remote/cloud.h"
 
 namespace headrace {
 
-class RemoteFiles : public LaterStorage {
+class RemoteFiles : public AsyncStorage {
  public:
   explicit RemoteFiles(std::unique_ptr<const Cloud> cloud);
   ~RemoteFiles() override;
@@ -24,7 +24,7 @@ class RemoteFiles : public LaterStorage {
   Result<PathStatus> list(const std::string& path, const EachEntry& each) const override;
 
  protected:
-  bool takes_places() const override { return true; }
+  bool supports_scatter() const override { return true; }
   void ask(const Request& request, std::function<void(Answer)> answer) const override;
 
   const Cloud& cloud() const { return *cloud_; }
@@ -34,8 +34,8 @@ class RemoteFiles : public LaterStorage {
 
  private:
   Result<PathStatus> look(const std::string& path, bool both_ends) const;
-  bool answer_from_look(const Request& request, const std::string& path,
-                        const std::function<void(Answer)>& answer) const;
+  bool answer_from_known(const Request& request, const std::string& path,
+                         const std::function<void(Answer)>& answer) const;
   // `asked`: the request for the page, if it was already sent.
   Result<ListPage> page_of(const ListQuery& query,
                            std::shared_ptr<PendingFetch> asked = nullptr) const;

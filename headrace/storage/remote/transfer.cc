@@ -111,14 +111,14 @@ void Transfer::begin(std::shared_ptr<FetchJob> job, const HttpCall& call, HttpRe
   job_ = std::move(job);
   request_ = std::move(request);
   response_ = HttpResponse();
-  judged_.reset();
+  judgment_.reset();
   failure_.reset();
   wrong_.clear();
   error_body_.clear();
   words_[0] = '\0';
   full_ = sized_ = false;
   begun_ = last_byte_ = rated_ = time;
-  came_ = came_before_ = 0;
+  received_ = received_before_ = 0;
   sent_ = 0;
   begin_ = at_ = end_ = job_->got;
   text_.clear();
@@ -153,17 +153,17 @@ void Transfer::begin(std::shared_ptr<FetchJob> job, const HttpCall& call, HttpRe
 
 void Transfer::came(size_t bytes) {
   last_byte_ = now();
-  if (came_ == 0) rated_ = last_byte_;
-  came_ += bytes;
+  if (received_ == 0) rated_ = last_byte_;
+  received_ += bytes;
 }
 
 bool Transfer::is_stalled(double time, double seconds, double least_rate) {
   if (time - last_byte_ > seconds) return true;
   if (time - rated_ < seconds) return false;
-  const auto bytes = static_cast<double>(came_ - came_before_);
-  const bool is_slow = came_ > 0 && bytes < least_rate * (time - rated_);
+  const auto bytes = static_cast<double>(received_ - received_before_);
+  const bool is_slow = received_ > 0 && bytes < least_rate * (time - rated_);
   rated_ = time;
-  came_before_ = came_;
+  received_before_ = received_;
   return is_slow;
 }
 
@@ -211,7 +211,7 @@ size_t Transfer::take_body(char* data, size_t size, size_t count, void* transfer
 // False if the rest of the body is not needed.
 bool Transfer::judge_head() {
   const Judgment judged = job_->fetch.upload ? judge_upload(response_) : judge(response_, wanted());
-  judged_ = judged;
+  judgment_ = judged;
   if (judged.verdict == Verdict::kTake) return place(judged);
   if (judged.verdict != Verdict::kNoRange) return judged.verdict != Verdict::kWrong;
   // The whole object is an acceptable response to a first look at a file, and also if only the rest
@@ -220,8 +220,8 @@ bool Transfer::judge_head() {
   const bool covers = all.first == 0 && (all.bytes == WantedRange::kToTheEnd ||
                                          (judged.total && *judged.total <= all.bytes));
   if (!job_->fetch.looks && !covers) return false;
-  judged_->verdict = Verdict::kTake;
-  return place(*judged_);
+  judgment_->verdict = Verdict::kTake;
+  return place(*judgment_);
 }
 
 bool Transfer::place(const Judgment& judged) {
@@ -230,12 +230,12 @@ bool Transfer::place(const Judgment& judged) {
   if (!request_.version.empty()) facts.version = facts.etag = request_.version;
   if (!response_.has_range && begin_ > 0) begin_ = at_ = 0;  // the server sends everything again
   if (job_->facts && !is_same_facts(*job_->facts, facts)) {
-    judged_->verdict = Verdict::kChanged;
+    judgment_->verdict = Verdict::kChanged;
     return false;
   }
   if (!facts.size) return true;  // the end of the body is the end of the object
   if (!job_->facts) {
-    Result<BytePlaces> room = job_->fetch.room(facts);
+    Result<ScatterTarget> room = job_->fetch.room(facts);
     if (!room) {
       failure_ = std::move(room.error());
       return false;
@@ -251,17 +251,17 @@ bool Transfer::place(const Judgment& judged) {
   end_ = job_->room.size();
   sized_ = true;
   if (!job_->fetch.looks && judged.body && begin_ + *judged.body != end_) {
-    judged_->verdict = Verdict::kWrong;
-    judged_->why = std::to_string(*judged.body) + " bytes for the last " +
-                   std::to_string(end_ - begin_) + " of " + std::to_string(end_);
+    judgment_->verdict = Verdict::kWrong;
+    judgment_->why = std::to_string(*judged.body) + " bytes for the last " +
+                     std::to_string(end_ - begin_) + " of " + std::to_string(end_);
     return false;
   }
   return true;
 }
 
 bool Transfer::take(std::span<const char> data) {
-  if (!judged_ && !judge_head()) return false;
-  if (judged_->verdict != Verdict::kTake) {
+  if (!judgment_ && !judge_head()) return false;
+  if (judgment_->verdict != Verdict::kTake) {
     const size_t more = std::min(data.size(), kMaxErrorBody - error_body_.size());
     error_body_.append(data.data(), more);
     return true;
@@ -326,15 +326,15 @@ Transfer::Outcome Transfer::outcome(int code) {
   if (!wrong_.empty()) return {.kind = Kind::kAgain, .why = wrong_};
   const bool has_head = response_.status != 0;
   // An empty body has not been checked yet.
-  if (has_head && !judged_ && code == Curl::kOk) (void)judge_head();
+  if (has_head && !judgment_ && code == Curl::kOk) (void)judge_head();
   if (failure_) return outcome(code);
-  if (has_head && judged_ && judged_->verdict != Verdict::kTake) {
+  if (has_head && judgment_ && judgment_->verdict != Verdict::kTake) {
     const bool again =
-        judged_->verdict == Verdict::kAgain || judged_->verdict == Verdict::kThrottled;
+        judgment_->verdict == Verdict::kAgain || judgment_->verdict == Verdict::kThrottled;
     if (again && job_->fetch.range.from_end) {  // not all servers support such ranges
       return {.kind = Kind::kFailed, .failed = refused()};
     }
-    switch (judged_->verdict) {
+    switch (judgment_->verdict) {
       case Verdict::kRedirect:
         return {.kind = Kind::kRedirect};
       case Verdict::kAgain:
@@ -349,7 +349,7 @@ Transfer::Outcome Transfer::outcome(int code) {
         return {.kind = Kind::kFailed, .failed = {.found = false}};
       case Verdict::kChanged: {
         FetchResult failed{.changed = true};
-        failed.facts.size = judged_->total;
+        failed.facts.size = judgment_->total;
         return {.kind = Kind::kFailed, .failed = std::move(failed)};
       }
       case Verdict::kNoRange: {
@@ -363,7 +363,7 @@ Transfer::Outcome Transfer::outcome(int code) {
       case Verdict::kWrong: {
         FetchResult failed;
         failed.result = Error{.code = &kUnsound,
-                              .what = "it sent " + judged_->why,
+                              .what = "it sent " + judgment_->why,
                               .where = {.file = job_->fetch.path},
                               .hint = "look for a proxy or a cache between here and the server"};
         return {.kind = Kind::kFailed, .failed = std::move(failed)};

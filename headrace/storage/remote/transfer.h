@@ -40,7 +40,7 @@ struct FetchJob {
   std::optional<HttpRequest> moved;  // the target of a redirect
   uint64_t got = 0;                  // bytes at their destination, from the start of the range
   std::optional<ObjectFacts> facts;  // of the version being read
-  BytePlaces room;                   // destination of all bytes, once `facts` are known
+  ScatterTarget room;                // destination of all bytes, once `facts` are known
   // One transfer, or several while the fetch is hedged, in order of their start.
   std::vector<Transfer*> transfers = {};
   std::optional<std::stop_callback<std::function<void()>>> on_unneeded = {};
@@ -100,13 +100,13 @@ class Transfer {
   std::shared_ptr<FetchJob> job_;  // shared: with the other transfer of a hedge, and timers
   HttpRequest request_;
   HttpResponse response_;
-  std::optional<Judgment> judged_;
+  std::optional<Judgment> judgment_;
   void came(size_t bytes);
   double begun_ = 0, last_byte_ = 0;
   size_t sent_ = 0;  // bytes uploaded so far
   // Received bytes of head and body: now, and at `rated_`, the start of the period whose rate is
   // checked.
-  uint64_t came_ = 0, came_before_ = 0;
+  uint64_t received_ = 0, received_before_ = 0;
   double rated_ = 0;
   uint64_t begin_ = 0, at_ = 0, end_ = 0;  // offsets in the job's bytes
   bool sized_ = false;                     // `end_` is known

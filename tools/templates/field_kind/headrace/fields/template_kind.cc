@@ -15,7 +15,7 @@ void turn(Number& angle, const Geometry::Move& move) {
   if (std::holds_alternative<Geometry::Transpose>(move)) angle = 90 - angle;
 }
 
-Result<void> directions_follow(const Following& way, FieldValue& value) {
+Result<void> directions_follow(const FollowContext& way, FieldValue& value) {
   change_coordinates(value, [&](auto angles) {
     for (const Geometry::Move& move : way.geometry.moves()) {
       for (auto& angle : angles) turn(angle, move);

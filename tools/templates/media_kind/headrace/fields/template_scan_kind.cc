@@ -22,7 +22,7 @@ bool take_scan(Field& field) {
 }
 
 // Checks the header first: does not allocate memory based on a file's claim alone.
-Result<void> begin_scan(const Beginning& from, FieldValue& value) {
+Result<void> begin_scan(const BeginContext& from, FieldValue& value) {
   const Result<int64_t> count = template_scan_points(from.data.bytes);
   if (!count) return count.error();
   const size_t bytes = 2 * size_t(*count) * sizeof(float);

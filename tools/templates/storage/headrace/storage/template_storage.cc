@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "headrace/base/registry.h"
-#include "headrace/storage/later_storage.h"
+#include "headrace/storage/async_storage.h"
 #include "headrace/storage/storage_errors.h"
 
 namespace headrace {
@@ -17,7 +17,7 @@ std::string_view content_of(std::string_view path) {
 // Data that is never replaced needs no more; for others, use a hash of the ETag as the inode.
 FileIdentity identity_of_path(std::string_view path) { return {.size = content_of(path).size()}; }
 
-class TemplateStorage final : public LaterStorage {
+class TemplateStorage final : public AsyncStorage {
  public:
   Result<PathStatus> look_at(const std::string& path) const override {
     return PathStatus{.kind = PathKind::kFile, .identity = identity_of_path(path)};

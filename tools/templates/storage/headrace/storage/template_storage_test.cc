@@ -15,7 +15,7 @@ TEST(TemplateStorage, IsReadByTheFunctionsThatReadFiles) {
 }
 
 TEST(TemplateStorage, CompletesLaterWithTheRequestedBytes) {
-  ASSERT_TRUE(answers_later("template://abcdef"));
+  ASSERT_TRUE(is_async("template://abcdef"));
   const Result<File> file = File::open("template://abcdef");
   ASSERT_TRUE(file);
   std::string piece(3, ' ');
