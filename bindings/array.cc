@@ -17,7 +17,6 @@
 
 #include "bindings/bindings.h"
 #include "bindings/dlpack.h"
-#include "bindings/exported_buffer.h"
 
 namespace headrace::python {
 namespace {

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@
 #include "headrace/sources/source.h"
 
 namespace headrace {
-struct OpOrigin;  // ops/op.h
-}
+struct OpOrigin;         // ops/op.h
+struct DeferredPicture;  // image/deferred_picture.h
+}  // namespace headrace
 
 namespace headrace::python {
 
@@ -102,6 +104,10 @@ int64_t checked_index(int64_t index, int64_t size, std::string_view what);
 // The value of a field of a record that was read; pictures as stored.
 nb::object value_of(const Field& field, const FieldData& data);
 
+// The current values of a deferred image; nullopt if its decoder has repaired damage. Throws
+// Exception if it cannot be decoded. REQUIRES: the GIL.
+std::optional<Array> pixels_of(const DeferredPicture& picture, bool channels_last = false);
+
 FieldKind kind_from_name(std::string_view kind);
 
 // Text that need not be UTF-8 (file names are bytes), as by os.fsdecode and os.fsencode.
@@ -149,6 +155,27 @@ class OwnedObject {
 
  private:
   PyObject* object_;
+};
+
+// Memory that a Python object exports, for as long as this lives. REQUIRES: the GIL, also in the
+// destructor.
+class ExportedBuffer {
+ public:
+  // flags: PyBUF_SIMPLE, or further requirements on the memory. Throws what Python raises.
+  ExportedBuffer(nb::handle object, int flags) {
+    if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) nb::raise_python_error();
+  }
+  ExportedBuffer(const ExportedBuffer&) = delete;
+  ExportedBuffer& operator=(const ExportedBuffer&) = delete;
+  ~ExportedBuffer() { PyBuffer_Release(&buffer_); }
+
+  const Py_buffer& buffer() const { return buffer_; }
+  std::span<uint8_t> bytes() const {
+    return {static_cast<uint8_t*>(buffer_.buf), size_t(buffer_.len)};
+  }
+
+ private:
+  Py_buffer buffer_{};
 };
 
 }  // namespace headrace::python

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bindings/closing.h"
-
 #include <Python.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "bindings/loader_handle.h"
 #include "bindings/released_gil.h"
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"

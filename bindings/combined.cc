@@ -10,7 +10,6 @@
 #include "headrace/pipeline/image_plan.h"
 #include "headrace/sources/field_kinds.h"
 #include "headrace/sources/packed/packed.h"
-#include "headrace/sources/row_groups.h"
 #include "headrace/sources/subset.h"
 
 namespace headrace::python {

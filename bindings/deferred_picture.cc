@@ -12,7 +12,6 @@
 #include <tuple>
 
 #include "bindings/bindings.h"
-#include "bindings/deferred_pixels.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace::python {

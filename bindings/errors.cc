@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "bindings/bindings.h"
+#include "headrace/base/error.h"
 #include "headrace/base/registry.h"
-#include "headrace/base/secrets.h"
 
 namespace headrace::python {
 namespace {

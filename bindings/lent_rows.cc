@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "bindings/bindings.h"
-#include "bindings/exported_buffer.h"
 #include "bindings/loader_handle.h"
 #include "headrace/base/registry.h"
 

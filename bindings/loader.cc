@@ -6,7 +6,6 @@
 #include <nanobind/stl/optional.h>
 
 #include "bindings/bindings.h"
-#include "bindings/closing.h"
 #include "bindings/counters.h"
 #include "bindings/loader_handle.h"
 #include "bindings/python_step.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader as Python holds it, for the files that deliver its batches.
+// The loader as Python holds it, for the files that deliver its batches; and how it is closed.
 #pragma once
+
+#include <functional>
 
 #include "bindings/bindings.h"
 #include "headrace/loader.h"
@@ -60,5 +62,21 @@ auto while_not_ended(const nb::callable& ended, Wait&& wait) {
 // An Array, or a list of values.
 nb::object values_of(BatchField& field);
 nb::dict dict_from_state(const LoaderState& state);
+
+// --- Closing objects that wait for threads, without waiting forever (closing.cc) ---
+//
+// Note [Why loaders are closed by a thread of their own]: closing joins the engine's work, and a
+// Python step or source may hang (a dead network file system, a deadlock in the user's code).
+// Ctrl-C must end the process nevertheless, so the caller waits a while and then leaves the rest to
+// the closer. After Ctrl-C, all of this takes well below a second.
+
+// Seconds, never 0, that closing waits for work that may never end; during interpreter exit after
+// Ctrl-C, the time remaining. REQUIRES: the GIL.
+double closing_patience();
+
+// Runs `work` on a separate thread; true if it was done within `seconds` (0: no limit).
+// `interrupted`, called every 50 ms while it waits, may throw. REQUIRES: the GIL is not held.
+bool finish_within(double seconds, std::function<void()> work,
+                   const std::function<void()>& interrupted = {});
 
 }  // namespace headrace::python

@@ -3,7 +3,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "bindings/bindings.h"
-#include "headrace/base/byte_size.h"
+#include "headrace/base/number_text.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace::python {

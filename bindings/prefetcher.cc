@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "bindings/bindings.h"
-#include "bindings/closing.h"
 #include "bindings/counters.h"
 #include "bindings/loader_handle.h"
 #include "headrace/base/clock.h"

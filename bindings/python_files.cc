@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "bindings/exported_buffer.h"
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
 #include "headrace/base/random.h"

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "bindings/bindings.h"
-#include "bindings/deferred_pixels.h"
 #include "bindings/python_step.h"
+#include "headrace/image/deferred_picture.h"
 
 namespace headrace::python {
 namespace {

@@ -13,7 +13,7 @@
 
 #include <optional>
 
-#include "headrace/base/blocked_signals.h"
+#include "headrace/base/signals.h"
 
 namespace headrace::python {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes indexes of a dataset: row indexes, and indexes stored next to the data.
 #include "bindings/bindings.h"
-#include "headrace/formats/shards/index_sidecar.h"
+#include "headrace/formats/shards/container_index.h"
 #include "headrace/sources/row_index/build_row_index.h"
 #include "headrace/sources/subset.h"
 #include "headrace/storage/bucket.h"

@@ -9,7 +9,6 @@
 #include "headrace/sampling/external_order.h"
 #include "headrace/sampling/sampler.h"
 #include "headrace/sampling/sampler_record.h"
-#include "headrace/sampling/shuffled_by_source.h"
 #include "headrace/sampling/streams.h"
 
 namespace headrace::python {

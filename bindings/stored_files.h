@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "headrace/storage/file_ranges.h"
+#include "headrace/storage/file_set.h"
 
 namespace headrace::python {
 

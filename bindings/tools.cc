@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "bindings/exported_buffer.h"
-#include "headrace/base/cores.h"
+#include "headrace/base/process_limits.h"
 #include "headrace/kernels/content_hash.h"
 #include "headrace/storage/crc32c.h"
 

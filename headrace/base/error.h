@@ -125,4 +125,8 @@ class [[nodiscard]] Result<void> {
   std::unique_ptr<Error> error_;
 };
 
+// Removes from all URLs in a text the user name and password before the host, and the query, which
+// may hold signatures and tokens. Applied to every error message.
+std::string without_secrets(std::string_view text);
+
 }  // namespace headrace

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/base/secrets.h"
 
 namespace headrace {
 namespace {

@@ -37,4 +37,7 @@ std::optional<Number> number_from(std::string_view text) {
   return value;
 }
 
+// "200GB", "1.5 TiB", "64000000". Empty if the text is not a size.
+std::optional<uint64_t> byte_size_of_text(std::string_view text);
+
 }  // namespace headrace

@@ -6,6 +6,8 @@
 // passed to a GPU kernel by value.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "headrace/base/host_device_function.h"
@@ -15,7 +17,11 @@ namespace headrace {
 class Permutation {
  public:
   // REQUIRES: size >= 1.
-  Permutation(int64_t size, uint64_t key);
+  Permutation(int64_t size, uint64_t key) : size_(static_cast<uint64_t>(size)), key_(key) {
+    const int bits = std::max(kMinimumBits, static_cast<int>(std::bit_width(size_ - 1)));
+    low_bits_ = bits / 2;
+    high_bits_ = bits - low_bits_;
+  }
 
   HEADRACE_HD int64_t operator()(int64_t position) const {
     uint64_t value = static_cast<uint64_t>(position);
@@ -26,6 +32,9 @@ class Permutation {
   }
 
  private:
+  // Below six bits a Feistel network is visibly non-uniform; tiny sizes walk a little further
+  // instead.
+  static constexpr int kMinimumBits = 6;
   // Small domains mix few bits per round, so they need more rounds; eight pass the uniformity tests
   // for every size tested.
   static constexpr int kRounds = 8;

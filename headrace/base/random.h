@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace headrace {
@@ -62,5 +63,17 @@ class Draws {
 // exp and log whose results do not depend on the C library (error below 2 ulp for |x| < 700).
 double portable_exp(double x);
 double portable_log(double x);  // REQUIRES: x > 0 and finite
+
+// --- Draws from distributions; the values do not depend on the C library ---
+// The number of values that they consume from the stream varies, so an operator must make its other
+// draws first.
+
+// From the standard normal distribution.
+double draw_normal(Draws& draws);
+// 0 to 1, from Beta(alpha, alpha). REQUIRES: alpha > 0 and finite.
+double draw_beta(Draws& draws, double alpha);
+// Shares that sum to 1, from a Dirichlet distribution whose parameters are all `alpha`. REQUIRES:
+// alpha > 0 and finite; at least one share.
+void draw_dirichlet(Draws& draws, double alpha, std::span<double> shares);
 
 }  // namespace headrace

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "headrace/base/dtype.h"
@@ -26,5 +28,16 @@ struct TensorView {
   int64_t elements() const { return element_count(shape); }
   size_t dense_bytes() const { return static_cast<size_t>(elements()) * size_of(dtype); }
 };
+
+// --- Sizes stated in a file: whether they are valid, and whether they match ---
+
+// Computes the product of sizes stated in a file. False if one is negative or the product is above
+// `most`.
+bool product_of(std::span<const int64_t> sizes, uint64_t most, uint64_t& out);
+// Sets dimensions of `merged` to -1 where `shape` differs. False if the numbers of dimensions
+// differ.
+bool merge_shapes(const Shape& shape, Shape& merged);
+bool fits_shape(const Shape& shape, const Shape& declared);
+std::string sizes_text(std::span<const int64_t> sizes);  // "3 x 32 x 32"
 
 }  // namespace headrace

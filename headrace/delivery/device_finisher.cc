@@ -124,7 +124,7 @@ DeviceFinisher::Queued DeviceFinisher::finish(const Part& part, std::span<const 
       filled += piece.bytes;
     }
     lane.stream->copy(parameters, part.parameters, rows.parameters().size());
-    out.crossed = lane.stream->record_for_host();
+    out.transferred = lane.stream->record_for_host();
     rows.queue(*lane.stream,
                {.slot = slot,
                 .parameters = parameters,

@@ -43,8 +43,8 @@ class DeviceFinisher {
   std::vector<Part> parts_of(const UnfinishedRows& rows, const void* slot, bool hurry = false);
 
   struct Queued {
-    EventPtr crossed;  // after the copies from the host
-    EventPtr done;     // after all work
+    EventPtr transferred;  // after the copies from the host
+    EventPtr done;         // after all work
   };
   // Queues the copies and then the work, on a lane that waits for `fences` first. REQUIRES: the
   // part is from parts_of(), and everything it refers to stays valid until the work is done. Throws

@@ -10,7 +10,7 @@
 #include <random>
 
 #include "headrace/device/cuda/cuda_devices.h"
-#include "headrace/device/host/host_device.h"
+#include "headrace/device/device.h"
 #include "headrace/device/simulated/simulated_device.h"
 #include "headrace/executor/memory/slots.h"
 #include "headrace/finish/unfinished_pictures.h"
@@ -216,7 +216,7 @@ TEST(UnfinishedClips, RemainingClipsCloseTheGapOfADroppedOne) {
   alone->put_together();
   EXPECT_EQ(rows->slot_bytes(), (kClips - 1) * kFrames * kSamples);
   EXPECT_TRUE(std::ranges::equal(rows->parameters(), alone->parameters()));
-  EXPECT_EQ(rows->crossing_bytes(), alone->crossing_bytes());
+  EXPECT_EQ(rows->transfer_bytes(), alone->transfer_bytes());
   EXPECT_EQ(rows->finished_before(), (std::map<std::string_view, int64_t>{{"a reason", 1}}));
   EXPECT_EQ(alone->finished_before().at("a reason"), kFrames);
   const auto part = rows->part(1, 3);

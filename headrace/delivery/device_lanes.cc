@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "headrace/base/error.h"
-#include "headrace/delivery/with_headroom.h"
-#include "headrace/device/out_of_memory.h"
+#include "headrace/delivery/device_ring.h"
+#include "headrace/device/device.h"
 
 namespace headrace {
 namespace {

@@ -99,7 +99,7 @@ class Raised final : public UnfinishedRows {
   size_t slot_bytes() const override { return size_t(rows_) * kRowBytes; }
   std::span<const uint8_t> parameters() const override { return added_; }
   size_t scratch_bytes() const override { return off_ ? 0 : slot_bytes(); }
-  size_t crossing_bytes() const override { return slot_bytes(); }
+  size_t transfer_bytes() const override { return slot_bytes(); }
   size_t verdict_bytes() const override { return off_ ? 0 : size_t(rows_); }
   void queue(Stream& stream, const DevicePointers& there, void* finished) const override {
     auto* const to = static_cast<uint8_t*>(finished);

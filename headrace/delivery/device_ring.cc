@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "headrace/base/error.h"
-#include "headrace/delivery/with_headroom.h"
 
 namespace headrace {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/delivery/resident_pictures.h"
+#include "headrace/delivery/resident_field.h"
 #include "headrace/image/coded_window.h"
 #include "headrace/image/recipe_edit.h"
 #include "headrace/pipeline/plan.h"

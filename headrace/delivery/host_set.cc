@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "headrace/kernels/batch/gather_on_host.h"
-#include "headrace/sampling/wrapped_indices.h"
+#include "headrace/sampling/sampler.h"
 
 namespace headrace {
 namespace {

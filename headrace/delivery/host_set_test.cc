@@ -10,7 +10,7 @@
 #include <set>
 
 #include "headrace/delivery/resident_test_data.h"
-#include "headrace/device/host/host_device.h"
+#include "headrace/device/device.h"
 
 namespace headrace {
 namespace {

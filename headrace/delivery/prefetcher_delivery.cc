@@ -8,7 +8,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/delivery/prefetcher.h"
-#include "headrace/device/out_of_memory.h"
+#include "headrace/device/device.h"
 
 namespace headrace {
 namespace {
@@ -27,7 +27,7 @@ struct Prefetcher::Staged {
   uint8_t* memory = nullptr;  // null: the limit leaves none
   size_t bytes = 0, at = 0;
   bool copies = false, works = false;  // whether there are tensors of either kind
-  uint64_t crossed = 0;                // bytes of the whole batch that were transferred
+  uint64_t transferred = 0;            // bytes of the whole batch that were transferred
   std::vector<std::vector<DeviceFinisher::Part>> parts = {};  // by unfinished tensor
   size_t finished = 0;                                        // number of these that are queued
   std::vector<DeviceFinisher::Queued> queued = {};            // for each part
@@ -152,7 +152,7 @@ Prefetcher::Ready Prefetcher::deliver(HostBatch batch) {
   MutexLock lock(mutex_);
   ++stats_.batches;
   stats_.parts += std::ssize(stage.queued);
-  stats_.bytes += stage.crossed;
+  stats_.bytes += stage.transferred;
   stats_.delivered_bytes += delivered;
   stats_.prepare_seconds += divided - begin;
   stats_.staging_seconds += staged - divided;
@@ -172,7 +172,7 @@ void Prefetcher::copy(HostTensor& tensor, void* to, Staged& stage, Copying& copy
     copying.sources.push_back(std::move(tensor.lease));
     copies_->copy(to, from, bytes);
   }
-  stage.crossed += bytes;
+  stage.transferred += bytes;
 }
 
 // The slot is held until the work on it is done, which includes copying finished rows.
@@ -197,7 +197,7 @@ void Prefetcher::finish(HostTensor& tensor, void* to, const DeviceLease& lease, 
     }
     stage.queued.push_back(finisher_.finish(
         part, lease.fences(), static_cast<uint8_t*>(to) + size_t(part.first) * row_bytes));
-    stage.crossed += rows.crossing_bytes();
+    stage.transferred += rows.transfer_bytes();
   }
 }
 
@@ -208,7 +208,7 @@ EventPtr Prefetcher::after(const Staged& stage, const Slabs& slabs) {
   if (stage.copies || !stage.works) copied = copies_->record_for_host();
   if (stage.memory) {
     if (copied) staging_.fence(copied);
-    for (const auto& part : stage.queued) staging_.fence(part.crossed);
+    for (const auto& part : stage.queued) staging_.fence(part.transferred);
   }
   if (!stage.works) return copied;
   if (copied) joins_->wait(copied);

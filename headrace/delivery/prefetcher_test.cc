@@ -13,7 +13,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/pages.h"
-#include "headrace/device/host/host_device.h"
+#include "headrace/device/device.h"
 #include "headrace/device/simulated/simulated_device.h"
 
 namespace headrace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "headrace/device/out_of_memory.h"
+#include "headrace/device/device.h"
 #include "headrace/executor/engine.h"
 
 namespace headrace {

@@ -7,11 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "headrace/delivery/resident_pictures.h"
 #include "headrace/executor/batch/batch.h"
+#include "headrace/image/picture.h"
 #include "headrace/pipeline/plan.h"
 
 namespace headrace {
+
+// A picture that stays in memory, of a field whose pictures differ in size.
+struct ResidentPicture {
+  const uint8_t* values = nullptr;  // (C, H, W) bytes on the host, as long as they stay there
+  Size size;
+};
+// By record. shared: by the holder of a field, and by the steps on it.
+using ResidentPictures = std::shared_ptr<const std::vector<ResidentPicture>>;
 
 // One field of all records. `id` and `valid` have no values: they are made for each batch.
 struct ResidentField {

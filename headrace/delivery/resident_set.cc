@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "headrace/delivery/resident_table.h"
-#include "headrace/device/out_of_memory.h"
+#include "headrace/device/device.h"
 #include "headrace/kernels/batch/gather_rows.h"
 #include "headrace/kernels/batch/queue.h"
-#include "headrace/sampling/wrapped_indices.h"
+#include "headrace/sampling/sampler.h"
 
 namespace headrace {
 namespace {

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "headrace/delivery/resident_pictures.h"
+#include "headrace/delivery/resident_field.h"
 #include "headrace/executor/batch/batch.h"
 #include "headrace/pipeline/plan.h"
 #include "headrace/sources/source_around.h"

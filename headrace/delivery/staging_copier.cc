@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "headrace/base/cores.h"
+#include "headrace/base/process_limits.h"
 #include "headrace/kernels/non_temporal_copy.h"
 
 namespace headrace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/device/device.h"
 
+#include <cstdio>
 #include <map>
 #include <string>
 
@@ -39,6 +40,14 @@ int index_of(std::string_view name, const DeviceBackend& backend) {
   return name.starts_with(':') ? number_from<int>(name.substr(1)).value_or(-1) : -1;
 }
 
+const ErrorCode kOutOfMemory{
+    "HR0880", ErrorKind::kResource, "not enough memory on the device",
+    "Headrace needs device memory for the batches that it copies ahead (depth of them, plus one "
+    "for the consumer) and for data that stays on the device. The message has the numbers. The "
+    "rest of the device's memory belongs to the model and to the framework's own cache, which "
+    "keeps what it has taken: create the loader before the model, use a smaller depth or batch, "
+    "or keep a smaller part of the data on the device."};
+
 }  // namespace
 
 void throw_device_failed(const std::string& what) { raise(kDeviceFailed, what); }
@@ -67,6 +76,23 @@ DevicePtr open_device(std::string_view name) {
     return device;
   }
   raise(kNoSuchName, "\"" + std::string(name) + "\"", "\"cpu\", \"cuda\" or \"cuda:1\"");
+}
+
+std::string mebibytes(size_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MiB", double(bytes) / 1048576);
+  return text;
+}
+
+void throw_out_of_memory(const std::string& device, size_t wanted, size_t free, size_t total) {
+  raise(kOutOfMemory,
+        device + ": " + mebibytes(wanted) + " are needed, " + mebibytes(free) + " of " +
+            mebibytes(total) + " are free",
+        "a smaller depth= or batch_size=");
+}
+
+bool is_out_of_memory(const Exception& exception) {
+  return exception.error().code == &kOutOfMemory;
 }
 
 }  // namespace headrace

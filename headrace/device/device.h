@@ -23,6 +23,8 @@
 
 namespace headrace {
 
+class Exception;  // base/error.h
+
 // A position in a stream.
 class Event {
  public:
@@ -92,10 +94,20 @@ struct DeviceBackend {
 // ones.
 DevicePtr open_device(std::string_view name);
 
+// The host as a device; one object per process.
+DevicePtr host_device();
+
 // Throws Exception HR0883: the device has failed, and usually cannot be used any more.
 [[noreturn]] void throw_device_failed(const std::string& what);
 
 // Throws Exception HR0882: there is no such device.
 [[noreturn]] void throw_no_device(const std::string& what, const std::string& hint);
+
+std::string mebibytes(size_t bytes);  // "12.5 MiB"
+
+// Throws Exception HR0880, which states the requested, free and total bytes.
+[[noreturn]] void throw_out_of_memory(const std::string& device, size_t wanted, size_t free,
+                                      size_t total);
+bool is_out_of_memory(const Exception& exception);
 
 }  // namespace headrace

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/bad_records.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <utility>
 
+#include "headrace/base/error.h"
 #include "headrace/base/json_writer.h"
 #include "headrace/base/number_text.h"
 
@@ -19,6 +28,36 @@ const ErrorCode kBudgetSpent{
     "on_error= tolerates bad records up to error_budget=, as a number and as a fraction. More "
     "than that usually means a broken copy or a wrong path, and training on substitutes would "
     "hide it. `headrace scan` lists every bad record."};
+
+const ErrorCode kNoQuarantineFile{
+    "HR0730", ErrorKind::kConfig, "quarantine file cannot be written",
+    "quarantine= names a file to which each bad record is appended as a line of JSON. Its folder "
+    "must exist and be writable."};
+
+int opened(const std::string& path) {
+  return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+}
+
+// Returns 0 or an errno; `written`: bytes of it that are in the file.
+int write_all(int file, std::string_view text, size_t& written) noexcept {
+  while (written < text.size()) {
+    const ssize_t wrote = ::write(file, text.data() + written, text.size() - written);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return wrote < 0 ? errno : ENOSPC;
+    written += static_cast<size_t>(wrote);
+  }
+  return 0;
+}
+
+const ErrorCode kOutOfMemory{
+    "HR0704", ErrorKind::kResource, "out of memory",
+    "The system refused memory for this record although memory_limit allows it: other processes "
+    "or a container's limit leave less than the loader was allowed. Lower memory_limit or threads."};
+
+const ErrorCode kUnexpected{
+    "HR0791", ErrorKind::kData, "exception inside the engine",
+    "A part of the engine, or of Python code below it, threw an unexpected exception. It counts "
+    "as an error of the current record, so on_error= applies; the message contains the exception."};
 
 }  // namespace
 
@@ -134,6 +173,40 @@ int64_t BadRecords::total() const {
 std::vector<BadRecord> BadRecords::list() const {
   MutexLock lock(mutex_);
   return list_;
+}
+
+QuarantineFile::QuarantineFile(std::string path) : path_(std::move(path)) {
+  if (path_.empty()) return;
+  const int file = opened(path_);
+  if (file < 0) raise(kNoQuarantineFile, path_ + ": " + std::strerror(errno));
+  ::close(file);
+}
+
+int QuarantineFile::append(std::string_view line) const noexcept {
+  const int file = opened(path_);
+  if (file < 0) return errno;
+  ::flock(file, LOCK_EX);  // held until close; without locks, only one process may write
+  struct stat before{};
+  const bool is_file = ::fstat(file, &before) == 0 && S_ISREG(before.st_mode);
+  size_t written = 0;
+  int error = write_all(file, line, written);
+  if (error != 0 && written > 0 && is_file && ::ftruncate(file, before.st_size) != 0) {
+    error = errno;
+  }
+  if (::close(file) != 0 && error == 0) error = errno;  // storage that reports errors late
+  return error;
+}
+
+Error error_from_current_exception() {
+  try {
+    throw;
+  } catch (const Exception& exception) {
+    return exception.error();
+  } catch (const std::bad_alloc&) {
+    return {.code = &kOutOfMemory, .what = "the system refused memory"};
+  } catch (const std::exception& exception) {
+    return {.code = &kUnexpected, .what = exception.what()};
+  }
 }
 
 }  // namespace headrace

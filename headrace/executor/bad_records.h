@@ -11,12 +11,12 @@
 #include <list>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
-#include "headrace/executor/quarantine_file.h"
 #include "headrace/sampling/batch_layout.h"
 #include "headrace/sources/source.h"
 
@@ -45,6 +45,27 @@ struct BadRecord {
   std::string key;
   Error error;
   std::string action;  // "substituted by record 17", "skipped"
+};
+
+// The caught exception as an error value: one with a code unchanged, HR0704 for failed allocations,
+// HR0791 for anything else. REQUIRES: a catch block.
+Error error_from_current_exception();
+
+// The file given by quarantine=. Several processes may append to it; a line is written completely
+// or not at all.
+class QuarantineFile {
+ public:
+  // `path` empty: no file. Throws Exception HR0730 if it cannot be written.
+  explicit QuarantineFile(std::string path);
+
+  explicit operator bool() const { return !path_.empty(); }
+  const std::string& path() const { return path_; }
+  // Appends a line. Returns 0, or the errno if the line could not be written, such as ENOSPC.
+  // Allocates nothing.
+  int append(std::string_view line) const noexcept;
+
+ private:
+  const std::string path_;
 };
 
 class BadRecords {

@@ -47,14 +47,14 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
            .to_device = options_.device != nullptr,
            .lends = options_.lends,
            .wake = wake_workers(options_.threads)}),
-      crossing_(options_.task, batches_, options_.python_workers, wake_workers(options_.threads),
-                stopping_),
+      python_steps_(options_.task, batches_, options_.python_workers,
+                    wake_workers(options_.threads), stopping_),
       worker_(make_worker(stopping_)) {
   throw_if_forked();
   if (options_.on_demand) return;
   at_workers_.emplace(ThreadPool::workers(), *this);
   if (options_.task.plan->has_python_steps()) {
-    at_python_threads_.emplace(crossing_.threads(), crossing_);
+    at_python_threads_.emplace(python_steps_.threads(), python_steps_);
   }
 }
 
@@ -68,7 +68,7 @@ RecordWorker Engine::make_worker(const std::atomic<bool>& stop) {
           order_,
           record_bytes_,
           {.record = shares_.largest_record, .listed = shares_.largest_listed},
-          {gate_, read_ahead_, kept_, crossing_, freed_, stop}};
+          {gate_, read_ahead_, kept_, python_steps_, freed_, stop}};
 }
 
 void Engine::start(int64_t epoch, int64_t batch, const std::function<void()>& interrupted) {
@@ -114,7 +114,7 @@ bool Engine::work(Renderer& renderer) {
     }
     const bool has_moved = run->report.settled > 0;
     batches_.finish(run, stands);
-    if (stands == RunOutcome::kAtPython) crossing_.add(run);
+    if (stands == RunOutcome::kAtPython) python_steps_.add(run);
     renderer.trim(shares_.renderer_bytes);
     // If nothing progressed, there is no work until memory is freed. A thread that frees memory
     // then looks for work and finds the run; memory freed before the run was suspended is noticed
@@ -134,7 +134,7 @@ std::optional<Batch> Engine::next(const std::function<void()>& interrupted) {
                       .impatient = [this](double seconds) {
                         options_.warn("no batch for " + std::to_string(int(seconds)) +
                                       " s; the loader still waits for " +
-                                      text_of(batches_.doing(), options_.task));
+                                      wait_text(batches_.doing(), options_.task));
                       }});
   if (!open) return std::nullopt;
   try {

@@ -107,7 +107,7 @@ class Engine final : public PoolClient {
   std::atomic<uint64_t> freed_{0};     // counts records that gave memory back
   std::atomic<int64_t> copies_{0};     // copies made because the consumer held all slots
   OpenBatches batches_;
-  PythonStepRunner crossing_;
+  PythonStepRunner python_steps_;
   const RecordWorker worker_;
   // Last, so destroyed first: no pool thread may call this object while its other members are
   // destroyed.

@@ -30,7 +30,6 @@
 #include "headrace/executor/record_run.h"
 #include "headrace/executor/row_task.h"
 #include "headrace/executor/runs.h"
-#include "headrace/executor/wait_report.h"
 
 namespace headrace {
 

@@ -57,8 +57,8 @@ class House {
       rows.push_back(run->rows.count);
       EXPECT_EQ(advance(*run), RunOutcome::kAtPython);
       batches_.finish(run, RunOutcome::kAtPython);
-      crossing_.add(run);
-      EXPECT_EQ(run, nullptr) << "it is the crossing's now";
+      python_steps_.add(run);
+      EXPECT_EQ(run, nullptr) << "it belongs to the runner now";
     }
     return rows;
   }
@@ -68,7 +68,7 @@ class House {
     while (std::unique_ptr<RecordRun> run = batches_.claim()) {
       if (advance(*run) == RunOutcome::kAtPython) {
         batches_.finish(run, RunOutcome::kAtPython);
-        crossing_.add(run);
+        python_steps_.add(run);
         return done;
       }
       ++done;
@@ -76,7 +76,7 @@ class House {
     }
     return done;
   }
-  bool cross() { return crossing_.work(renderer_); }
+  bool cross() { return python_steps_.work(renderer_); }
   const std::vector<int64_t>& calls() const { return counted_->sizes; }
 
   std::atomic<bool> stop_{false};
@@ -114,9 +114,9 @@ class House {
       task_, order_, rings_, shares_, {.threads = 2, .python_workers = workers_, .wake = [] {}}};
 
  private:
-  PythonStepRunner crossing_{task_, batches_, workers_, [this] { ++woken_; }, stop_};
+  PythonStepRunner python_steps_{task_, batches_, workers_, [this] { ++woken_; }, stop_};
   const RecordWorker worker_{
-      task_, order_, bytes_, {kMiB, kMiB}, {gate_, reads_, kept_, crossing_, freed_, stop_}};
+      task_, order_, bytes_, {kMiB, kMiB}, {gate_, reads_, kept_, python_steps_, freed_, stop_}};
   Renderer renderer_;
 };
 

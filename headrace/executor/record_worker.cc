@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "headrace/base/clock.h"
-#include "headrace/executor/caught_error.h"
+#include "headrace/executor/bad_records.h"
 #include "headrace/executor/timed_steps.h"
 
 namespace headrace {

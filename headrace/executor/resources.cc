@@ -5,8 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "headrace/base/available_memory.h"
-#include "headrace/base/cores.h"
+#include "headrace/base/process_limits.h"
 
 namespace headrace {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "headrace/base/cores.h"
+#include "headrace/base/process_limits.h"
 
 namespace headrace {
 

@@ -2,17 +2,33 @@
 // Runs of rows in progress: being executed by a worker, waiting for a Python transform, or parked
 // until they can be resumed (back from Python, or out of memory before). The length of a new run is
 // chosen from the measured time per record. Not thread-safe; OpenBatches calls it under its mutex.
+// Also describes the runs, for a warning that no batch arrives.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "headrace/executor/record_run.h"
-#include "headrace/executor/wait_report.h"
+#include "headrace/executor/row_task.h"
 
 namespace headrace {
+
+// What a run does now, and with which records.
+struct RunStatus {
+  RunActivity::Kind kind = RunActivity::Kind::kWaits;
+  int step = -1;     // kInPython
+  double since = 0;  // seconds of the steady clock
+  std::vector<int64_t> records = {};
+};
+
+// REQUIRES: if the run is in Python, it stays there during the call.
+RunStatus run_status(const RecordRun& run);
+
+// What the consumer waits for, as text: the records that have taken longest first.
+std::string wait_text(std::vector<RunStatus> all, const RowTask& task);
 
 class Runs {
  public:

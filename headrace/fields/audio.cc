@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "headrace/base/registry.h"
-#include "headrace/fields/byte_ranges_of.h"
 #include "headrace/fields/media.h"
 #include "headrace/fields/numbers.h"
+#include "headrace/fields/record.h"
 
 namespace headrace {
 namespace {

@@ -6,6 +6,7 @@
 // however the picture is rotated afterwards. Rows are never dropped: a box that has left the
 // picture has no area, and is on its edge. (Row steps drop them: ops/row_op.h.) Rotated boxes have
 // a separate mover.
+
 #include "headrace/fields/boxes.h"
 
 #include <algorithm>
@@ -13,7 +14,6 @@
 #include <limits>
 
 #include "headrace/base/registry.h"
-#include "headrace/fields/box_format.h"
 #include "headrace/fields/numbers.h"
 #include "headrace/fields/rotated_mover.h"
 

@@ -65,9 +65,6 @@ class Geometry {
   size_t count_ = 0;
 };
 
-// Size of the canvas after the move.
-Size canvas_after(const Geometry::Move& move, Size canvas);
-
 class Renderer;
 
 // The arguments of KindRecord::follow, which applies a geometry to a value.
@@ -82,5 +79,20 @@ template <class... Calls>
 struct Cases : Calls... {
   using Calls::operator()...;
 };
+
+// Size of the canvas after the move.
+inline Size canvas_after(const Geometry::Move& move, Size canvas) {
+  return std::visit(
+      Cases{[](const Geometry::Crop& crop) { return Size{crop.window.height, crop.window.width}; },
+            [](const Geometry::Resize& resize) { return resize.to; },
+            [&](const Geometry::Pad& pad) {
+              const Borders& add = pad.borders;
+              return Size{canvas.height + add.top + add.bottom,
+                          canvas.width + add.left + add.right};
+            },
+            [&](Geometry::Transpose) { return Size{canvas.width, canvas.height}; },
+            [](const Warp& warp) { return warp.to; }, [&](auto) { return canvas; }},  // flips
+      move);
+}
 
 }  // namespace headrace

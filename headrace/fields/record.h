@@ -66,4 +66,10 @@ struct Record {
   std::vector<Record> partners;  // mixed-in samples (MixUp, ...), as requested by Op::partners()
 };
 
+// Random access to a stored value, in whichever form its source returned it: reads from the open
+// file, or from the bytes, which the record owns.
+inline ByteRanges byte_ranges_of(const FieldData& value) {
+  return value.file && value.bytes.empty() ? ByteRanges(value.file) : ByteRanges(value.bytes);
+}
+
 }  // namespace headrace

@@ -10,10 +10,10 @@
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/codecs/video/video_index.h"
 #include "headrace/fields/begin.h"
-#include "headrace/fields/byte_ranges_of.h"
 #include "headrace/fields/kind.h"
 #include "headrace/fields/media.h"
 #include "headrace/fields/numbers.h"
+#include "headrace/fields/record.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

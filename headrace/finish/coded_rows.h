@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,7 +33,8 @@ class CodedRows {
   static constexpr int64_t kRowsOfThread = 64;
 
   // shape: (C, H, W) of each picture, as bytes. coded: average coded bytes per picture that the
-  // slot has room for (coded_row_bytes.h). log is shared with the loader and with batches in progress.
+  // slot has room for (coded_row_bytes()). log is shared with the loader and with batches in
+  // progress.
   CodedRows(const Shape& shape, int64_t rows, std::shared_ptr<DeviceDecoding> log,
             size_t coded = kUsualRow);
 
@@ -131,7 +133,8 @@ class CodedRows {
   size_t capacity_, max_instruction_bytes_;
   std::vector<Row> rows_;
   // promised_: slot bytes of rows that have a position, plus the pixels of the others. used_: slot
-  // bytes of rows that have a position. instruction_bytes_: host bytes of the device's instructions.
+  // bytes of rows that have a position. instruction_bytes_: host bytes of the device's
+  // instructions.
   std::atomic<size_t> promised_, used_{0}, instruction_bytes_{0};
 
   // Valid after settle().
@@ -141,7 +144,8 @@ class CodedRows {
   // Valid once assembled.
   std::vector<UnfinishedRows::SlotPiece> pieces_;
   size_t slot_bytes_ = 0;
-  std::vector<size_t> device_offsets_;  // by row: offset in the pieces, which are contiguous on the device
+  std::vector<size_t>
+      device_offsets_;  // by row: offset in the pieces, which are contiguous on the device
   JpegDeviceBatch batch_;
   std::vector<Resize> resizes_;
   std::vector<int64_t> made_;  // by row: offset among the intermediate pixels; -1: in the slot

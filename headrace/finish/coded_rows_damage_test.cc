@@ -4,7 +4,7 @@
 #include <new>
 
 #include "headrace/base/allocations_test_hook.h"
-#include "headrace/device/host/host_device.h"
+#include "headrace/device/device.h"
 #include "headrace/device/simulated/simulated_device.h"
 #include "headrace/finish/coded_rows.h"
 #include "headrace/finish/coded_rows_test_files.h"

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-#include "headrace/device/host/host_device.h"
+#include "headrace/device/device.h"
 #include "headrace/device/simulated/simulated_device.h"
 #include "headrace/finish/coded_rows_test_files.h"
 

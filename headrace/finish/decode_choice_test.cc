@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "headrace/base/error.h"
-#include "headrace/device/host/host_device.h"
+#include "headrace/device/device.h"
 #include "headrace/device/simulated/simulated_device.h"
 
 namespace headrace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/device/host/host_device.h"
+#include "headrace/device/device.h"
 #include "headrace/device/simulated/simulated_device.h"
 #include "headrace/fields/pictures.h"
 #include "headrace/finish/coded_rows_test_files.h"

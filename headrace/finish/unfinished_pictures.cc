@@ -178,7 +178,7 @@ void UnfinishedPictures::write_coded() {
   coded_->write_parameters(parameters_.data() + coded_at_, scratch);
 }
 
-size_t UnfinishedPictures::crossing_bytes() const {
+size_t UnfinishedPictures::transfer_bytes() const {
   const auto whole = std::ranges::count_if(ends_, [](const End& end) { return end.finished; });
   return slot_bytes() + parameters_.size() + size_t(whole) * finished_bytes();
 }

@@ -88,7 +88,7 @@ class UnfinishedPictures final : public UnfinishedRows {
   bool accepts(const uint8_t* verdict) const override {
     return !coded_ || coded_->accepts(verdict);
   }
-  size_t crossing_bytes() const override;
+  size_t transfer_bytes() const override;
   void queue(Stream& stream, const DevicePointers& there, void* finished) const override;
   int64_t rows_for_a_thread() const override { return coded_ ? CodedRows::kRowsOfThread : 0; }
   bool may_begin_at(int64_t row) const override;

@@ -64,7 +64,7 @@ class UnfinishedRows {
   // Additional scratch memory on the device while the work runs.
   virtual size_t scratch_bytes() const = 0;
   // Everything copied to the device, including what queue() copies by itself.
-  virtual size_t crossing_bytes() const = 0;
+  virtual size_t transfer_bytes() const = 0;
 
   // One block of memory on the device: the copied data, the parameters, the scratch memory, each at
   // the next multiple of kAlignment. The stream has waited for the copies.

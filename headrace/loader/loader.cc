@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader over its parts: options (resolved_options.h), reading (read_path.h), where the work is
+// The loader over its parts: options (options.h), reading (read_path.h), where the work is
 // done (work_placement.h), making batches (batch_maker.h) and the consumer's position (position.h).
 #include "headrace/loader.h"
 
@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "headrace/base/clock.h"
-#include "headrace/executor/caught_error.h"
+#include "headrace/executor/bad_records.h"
 #include "headrace/kernels/dispatch.h"
+#include "headrace/loader/options.h"
 #include "headrace/loader/position.h"
 #include "headrace/loader/read_path.h"
-#include "headrace/loader/resolved_options.h"
 #include "headrace/loader/warnings.h"
 #include "headrace/loader/work_placement.h"
-#include "headrace/sampling/shuffled_by_source.h"
+#include "headrace/sampling/sampler.h"
 #include "headrace/sources/stored_media.h"
 
 namespace headrace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "headrace/base/sweep_test_width.h"
-#include "headrace/device/host/host_device.h"
+#include "headrace/device/device.h"
 #include "headrace/device/simulated/simulated_device.h"
 #include "headrace/loader/loader_feed.h"
 #include "headrace/loader/loader_test_jpegs.h"

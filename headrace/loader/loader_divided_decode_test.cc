@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "headrace/base/sweep_test_width.h"
-#include "headrace/device/host/host_device.h"
+#include "headrace/device/device.h"
 #include "headrace/device/simulated/simulated_device.h"
 #include "headrace/loader/loader_feed.h"
 #include "headrace/loader/loader_test_jpegs.h"
@@ -82,7 +82,7 @@ struct DividedDelivery {
     for (const StreamPtr& stream : streams) stream->synchronize();
   }
   int64_t counted(Place place) const { return loader->stats().decoded[size_t(place)]; }
-  uint64_t crossed() const {
+  uint64_t transferred() const {
     uint64_t out = 0;
     for (const auto& prefetcher : prefetchers) out += prefetcher->stats().bytes;
     return out;
@@ -128,10 +128,10 @@ TEST(LoaderDividedDecode, EachDeviceGetsTheBytesOfItsPartAlone) {
   DividedDelivery two{.devices = simulated(2, 2), .pipeline = train(true)};
   ASSERT_NO_FATAL_FAILURE(expect_hosts(two, expected));
   for (const auto& prefetcher : two.prefetchers) {
-    EXPECT_GT(prefetcher->stats().bytes, one.crossed() / 4);
+    EXPECT_GT(prefetcher->stats().bytes, one.transferred() / 4);
   }
   // Small rows of others between them are copied along: a copy of their own would take as long.
-  EXPECT_LT(two.crossed(), one.crossed() + one.crossed() / 2);
+  EXPECT_LT(two.transferred(), one.transferred() + one.transferred() / 2);
 }
 
 TEST(LoaderDividedDecode, DamageInAnyPartIsTreatedAsOnTheHost) {

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "headrace/delivery/resident_test_data.h"
-#include "headrace/device/host/host_device.h"
+#include "headrace/device/device.h"
 #include "headrace/device/simulated/simulated_device.h"
 #include "headrace/loader.h"
 #include "headrace/sources/columns/columns.h"

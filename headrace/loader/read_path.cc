@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "headrace/loader/resolved_options.h"
+#include "headrace/loader/options.h"
 #include "headrace/sources/files_read.h"
 
 namespace headrace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/loader/resolved_options.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "headrace/executor/resources.h"
+#include "headrace/loader/options.h"
 
 namespace headrace {
 

@@ -6,8 +6,8 @@
 
 #include "headrace/executor/decode_trial.h"
 #include "headrace/executor/memory/memory_shares.h"
-#include "headrace/finish/coded_row_bytes.h"
 #include "headrace/finish/coded_rows.h"
+#include "headrace/finish/device_work.h"
 #include "headrace/loader/resident_batches.h"
 #include "headrace/loader/streaming_batches.h"
 

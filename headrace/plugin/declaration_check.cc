@@ -15,12 +15,12 @@ const ErrorCode kInvalid{
 
 constexpr size_t kLongestName = 64;
 
-bool is_small(char c) { return c >= 'a' && c <= 'z'; }
-bool is_large(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_small_or_score(char c) { return is_small(c) || c == '_'; }
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_lower_or_underscore(char c) { return is_lower(c) || c == '_'; }
 bool is_name(std::string_view name, bool (*first)(char), std::string_view more) {
   const auto fits = [&](char c) {
-    return is_small(c) || is_large(c) || (c >= '0' && c <= '9') ||
+    return is_lower(c) || is_upper(c) || (c >= '0' && c <= '9') ||
            more.find(c) != std::string_view::npos;
   };
   return !name.empty() && name.size() <= kLongestName && first(name.front()) &&
@@ -30,14 +30,14 @@ bool is_name(std::string_view name, bool (*first)(char), std::string_view more) 
 }  // namespace
 
 bool is_class_name(std::string_view name) {
-  return is_name(name, is_large, "_") && name != "True" && name != "False" && name != "None";
+  return is_name(name, is_upper, "_") && name != "True" && name != "False" && name != "None";
 }
 
-bool is_small_name(std::string_view name, std::string_view more) {
-  return is_name(name, is_small, more) && std::ranges::none_of(name, is_large);
+bool is_lowercase_name(std::string_view name, std::string_view more) {
+  return is_name(name, is_lower, more) && std::ranges::none_of(name, is_upper);
 }
 
-bool is_argument_name(std::string_view name) { return is_name(name, is_small_or_score, "_"); }
+bool is_argument_name(std::string_view name) { return is_name(name, is_lower_or_underscore, "_"); }
 
 void DeclarationCheck::refuse(const std::string& what, std::string hint) const {
   const std::string where = subject_.empty() ? "" : "[" + subject_ + "] ";
@@ -52,6 +52,13 @@ std::string DeclarationCheck::text(const char* given, const std::string& what) c
   if (length == 1 << 16) refuse(what + " has more than 65535 bytes, or no terminating NUL");
   if (!is_utf8({reinterpret_cast<const uint8_t*>(given), length})) refuse(what + " is not UTF-8");
   return out;
+}
+
+std::string DeclarationCheck::function_name(const char* given, const std::string& part) const {
+  const std::string name = text(given, "a " + part + "'s name");
+  if (!is_argument_name(name) || !is_lowercase_name(name, "_"))
+    refuse("the " + part + " \"" + name + "\" must be named like a function: a-z, 0-9 and _");
+  return name;
 }
 
 void DeclarationCheck::check_list(const void* data, uint32_t count, uint32_t size, uint32_t first,

@@ -31,6 +31,8 @@ class DeclarationCheck {
 
   // A text of 1 to 65535 bytes, UTF-8. `what`: "its help".
   std::string text(const char* given, const std::string& what) const;
+  // The name of a part that is called like a function. `part`: "format".
+  std::string function_name(const char* given, const std::string& part) const;
   // `first`: bytes of an entry in version 1 of the interface.
   void check_list(const void* data, uint32_t count, uint32_t size, uint32_t first, uint32_t most,
                   const std::string& what) const;
@@ -71,8 +73,8 @@ auto copy_of(const List& list, uint32_t i) {
 
 // Whether a name has 1 to 64 bytes, which are ASCII letters, digits and the characters of `more`,
 // and begins as in the example.
-bool is_class_name(std::string_view name);                         // "Vignette"
-bool is_small_name(std::string_view name, std::string_view more);  // "qoi"
-bool is_argument_name(std::string_view name);                      // "_strength"
+bool is_class_name(std::string_view name);                             // "Vignette"
+bool is_lowercase_name(std::string_view name, std::string_view more);  // "qoi"
+bool is_argument_name(std::string_view name);                          // "_strength"
 
 }  // namespace headrace

@@ -5,7 +5,6 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/plugin/plugin_error.h"
-#include "headrace/plugin/plugin_op.h"
 
 namespace headrace {
 namespace {
@@ -34,24 +33,23 @@ std::string owner_of_name(const std::string& name) {
   return known->origin ? "in the " + text_of(*known->origin) : "Headrace's own";
 }
 
-void check_transform_flags(const headrace_transform& table,
-                           const DeclarationCheck& declaration_check) {
+void check_transform_flags(const headrace_transform& table, const DeclarationCheck& check) {
   const bool values = table.flags & HEADRACE_VALUES, moves = table.flags & HEADRACE_MOVES;
   if (values == moves)
-    declaration_check.refuse(
+    check.refuse(
         "flags must have exactly one of HEADRACE_VALUES (objects in an image stay in place) and "
         "HEADRACE_MOVES (they move)");
-  declaration_check.check_flags(table.flags, kFlags);
-  declaration_check.check_flags(table.kinds, kKinds, "kinds");
-  declaration_check.check_flags(table.image_dtypes, kImageDtypes, "image_dtypes");
-  if (table.kinds == 0) declaration_check.refuse("kinds is 0: it would not act on any field");
+  check.check_flags(table.flags, kFlags);
+  check.check_flags(table.kinds, kKinds, "kinds");
+  check.check_flags(table.image_dtypes, kImageDtypes, "image_dtypes");
+  if (table.kinds == 0) check.refuse("kinds is 0: it would not act on any field");
   if (moves && !(table.kinds & HEADRACE_IMAGE))
-    declaration_check.refuse("flags has HEADRACE_MOVES, but kinds lacks HEADRACE_IMAGE");
+    check.refuse("flags has HEADRACE_MOVES, but kinds lacks HEADRACE_IMAGE");
 }
 
 std::string_view doc_of(const headrace_transform& table, const Plugin& plugin, PluginTransform& out,
-                        const DeclarationCheck& declaration_check) {
-  std::string doc = declaration_check.text(table.help, "its help");
+                        const DeclarationCheck& check) {
+  std::string doc = check.text(table.help, "its help");
   const auto moving = [&](std::string_view what, uint32_t kind) {
     return (table.kinds & kind) == 0 ? std::string() : std::string(what) + ", ";
   };
@@ -67,40 +65,35 @@ std::string_view doc_of(const headrace_transform& table, const Plugin& plugin, P
   return out.texts.emplace_back(std::move(doc));
 }
 
-std::unique_ptr<PluginTransform> declared_transform(DeclarationCheck& declaration_check,
+std::unique_ptr<PluginTransform> declared_transform(DeclarationCheck& check,
                                                     const headrace_transform& table,
                                                     const Plugin& plugin) {
   auto out = std::make_unique<PluginTransform>();
   out->plugin = &plugin;
   out->table = table;
-  const std::string& name =
-      out->texts.emplace_back(declaration_check.text(table.name, "a transform's name"));
+  const std::string& name = out->texts.emplace_back(check.text(table.name, "a transform's name"));
   if (!is_class_name(name))
-    declaration_check.refuse(
-        "the transform \"" + name +
-        "\" must be named like a class: a capital, then letters, digits and _");
-  for (const auto& other : plugin.transforms) {
-    if (other->record.name == name)
-      declaration_check.refuse("it has two transforms called \"" + name + "\"");
-  }
+    check.refuse("the transform \"" + name +
+                 "\" must be named like a class: a capital, then letters, digits and _");
+  if (has_part(plugin.transforms, name))
+    check.refuse("it has two transforms called \"" + name + "\"");
   if (const std::string where = owner_of_name(name); !where.empty())
-    declaration_check.refuse(
-        "its transform \"" + name + "\" has the same name as one that is " + where,
-        "give it another name, for example with the plug-in's name as a prefix");
-  declaration_check.set_subject(name);
-  check_transform_flags(table, declaration_check);
-  declaration_check.check_function(table.run, "run");
-  if (table.shape) declaration_check.check_function(table.shape, "shape");
-  if (table.create) declaration_check.check_function(table.create, "create");
-  if (table.destroy) declaration_check.check_function(table.destroy, "destroy");
+    check.refuse("its transform \"" + name + "\" has the same name as one that is " + where,
+                 "give it another name, for example with the plug-in's name as a prefix");
+  check.set_subject(name);
+  check_transform_flags(table, check);
+  check.check_function(table.run, "run");
+  if (table.shape) check.check_function(table.shape, "shape");
+  if (table.create) check.check_function(table.create, "create");
+  if (table.destroy) check.check_function(table.destroy, "destroy");
   if (table.params.count > 0 && !table.create)
-    declaration_check.refuse("it has parameters, and create is NULL");
+    check.refuse("it has parameters, and create is NULL");
   OpRecord& record = out->record;
   record.name = name;
-  record.doc = doc_of(table, plugin, *out, declaration_check);
+  record.doc = doc_of(table, plugin, *out, check);
   record.random = (table.flags & HEADRACE_RANDOM) != 0;
   record.origin = &plugin.origin;
-  record.params = declaration_check.params(table.params, out->texts);
+  record.params = check.params(table.params, out->texts);
   const PluginTransform* const transform = out.get();
   record.make = [transform](const Arguments& arguments) -> std::unique_ptr<Op> {
     return make_plugin_op(*transform, arguments);
@@ -110,15 +103,14 @@ std::unique_ptr<PluginTransform> declared_transform(DeclarationCheck& declaratio
 
 // The parts of a list, each of which may look at those before it.
 template <class List, class Part>
-void declare_all(DeclarationCheck& declaration_check, const List& list, uint32_t first,
-                 const char* what, const Plugin& plugin, std::vector<std::unique_ptr<Part>>& out,
-                 const auto& one) {
-  declaration_check.check_list(list.data, list.count, list.size, first, kMaxParts, what);
+void declare_all(DeclarationCheck& check, const List& list, uint32_t first, const char* what,
+                 const Plugin& plugin, std::vector<std::unique_ptr<Part>>& out, const auto& one) {
+  check.check_list(list.data, list.count, list.size, first, kMaxParts, what);
   for (uint32_t i = 0; i < list.count; ++i) {
-    declaration_check.set_subject("");
-    out.push_back(one(declaration_check, copy_of(list, i), plugin));
+    check.set_subject("");
+    out.push_back(one(check, copy_of(list, i), plugin));
   }
-  declaration_check.set_subject("");
+  check.set_subject("");
 }
 
 }  // namespace
@@ -129,34 +121,32 @@ std::string origin_line(const Plugin& plugin) {
 
 std::unique_ptr<Plugin> declared(const headrace_plugin& given, const std::string& path,
                                  const std::string& fingerprint) {
-  DeclarationCheck declaration_check(path);
+  DeclarationCheck check(path);
   if (given.struct_size < kFirstPlugin)
-    declaration_check.refuse("its table has " + std::to_string(given.struct_size) +
-                             " bytes, and version 1 has " + std::to_string(kFirstPlugin));
+    check.refuse("its table has " + std::to_string(given.struct_size) +
+                 " bytes, and version 1 has " + std::to_string(kFirstPlugin));
   headrace_plugin table{};
   std::memcpy(&table, &given, std::min<size_t>(sizeof table, given.struct_size));
   auto out = std::make_unique<Plugin>();
-  out->origin = {.plugin = declaration_check.text(table.name, "the plug-in's name"),
-                 .version = declaration_check.text(table.version, "the plug-in's version"),
+  out->origin = {.plugin = check.text(table.name, "the plug-in's name"),
+                 .version = check.text(table.version, "the plug-in's version"),
                  .path = path,
                  .fingerprint = fingerprint};
-  if (!is_small_name(out->origin.plugin, "-_"))
-    declaration_check.refuse("the plug-in's name \"" + out->origin.plugin +
-                             "\" must consist of a-z, 0-9, - and _");
-  out->help = table.help ? declaration_check.text(table.help, "the plug-in's help") : "";
-  declare_all(declaration_check, table.transforms, kFirstTransform, "transforms", *out,
-              out->transforms, declared_transform);
-  declare_all(declaration_check, table.codecs, kFirstCodec, "codecs", *out, out->codecs,
-              declared_codec);
-  declare_all(declaration_check, table.storages, kFirstStorage, "storages", *out, out->storages,
+  if (!is_lowercase_name(out->origin.plugin, "-_"))
+    check.refuse("the plug-in's name \"" + out->origin.plugin +
+                 "\" must consist of a-z, 0-9, - and _");
+  out->help = table.help ? check.text(table.help, "the plug-in's help") : "";
+  declare_all(check, table.transforms, kFirstTransform, "transforms", *out, out->transforms,
+              declared_transform);
+  declare_all(check, table.codecs, kFirstCodec, "codecs", *out, out->codecs, declared_codec);
+  declare_all(check, table.storages, kFirstStorage, "storages", *out, out->storages,
               declared_storage);
-  declare_all(declaration_check, table.samplers, kFirstSampler, "samplers", *out, out->samplers,
+  declare_all(check, table.samplers, kFirstSampler, "samplers", *out, out->samplers,
               declared_sampler);
-  declare_all(declaration_check, table.formats, kFirstFormat, "formats", *out, out->formats,
-              declared_format);
+  declare_all(check, table.formats, kFirstFormat, "formats", *out, out->formats, declared_format);
   if (out->transforms.empty() && out->codecs.empty() && out->storages.empty() &&
       out->samplers.empty() && out->formats.empty()) {
-    declaration_check.refuse("it has no parts");
+    check.refuse("it has no parts");
   }
   return out;
 }

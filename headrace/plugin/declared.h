@@ -5,6 +5,7 @@
 // Made once and never freed. Immutable except for `checked`, which any thread may set.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -75,19 +76,29 @@ std::unique_ptr<Plugin> declared(const headrace_plugin& table, const std::string
                                  const std::string& fingerprint);
 // The last line of the documentation of its parts.
 std::string origin_line(const Plugin& plugin);
+// Whether one of these parts has the name.
+template <class Part>
+bool has_part(const std::vector<std::unique_ptr<Part>>& parts, std::string_view name) {
+  return std::ranges::any_of(parts, [&](const auto& part) { return part->record.name == name; });
+}
 // Registers its parts.
 void register_parts(const Plugin& plugin);
 
 // From plugin_codec.cc, plugin_storage.cc and so on.
-std::unique_ptr<PluginCodec> declared_codec(DeclarationCheck& declaration_check,
-                                            const headrace_codec& table, const Plugin& plugin);
-std::unique_ptr<PluginStorage> declared_storage(DeclarationCheck& declaration_check,
+std::unique_ptr<PluginCodec> declared_codec(DeclarationCheck& check, const headrace_codec& table,
+                                            const Plugin& plugin);
+std::unique_ptr<PluginStorage> declared_storage(DeclarationCheck& check,
                                                 const headrace_storage& table,
                                                 const Plugin& plugin);
-std::unique_ptr<PluginSampler> declared_sampler(DeclarationCheck& declaration_check,
+std::unique_ptr<PluginSampler> declared_sampler(DeclarationCheck& check,
                                                 const headrace_sampler& table,
                                                 const Plugin& plugin);
-std::unique_ptr<PluginFormat> declared_format(DeclarationCheck& declaration_check,
-                                              const headrace_format& table, const Plugin& plugin);
+std::unique_ptr<PluginFormat> declared_format(DeclarationCheck& check, const headrace_format& table,
+                                              const Plugin& plugin);
+
+// A transform of a plug-in as an operator (plugin_op.cc): passes fields as views, and checks the
+// results. The operator with these parameters. Throws HR0573 if the plug-in rejects them. REQUIRES:
+// the transform outlives the operator.
+std::unique_ptr<Op> make_plugin_op(const PluginTransform& transform, const Arguments& arguments);
 
 }  // namespace headrace

@@ -9,7 +9,6 @@
 #include "headrace/base/number_text.h"
 #include "headrace/kernels/content_hash.h"
 #include "headrace/plugin/checked_call.h"
-#include "headrace/plugin/shared_library.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {

@@ -284,20 +284,18 @@ void PluginDecoder::deliver_high_bytes(const DecodeJob& job, int channels, Store
   }
 }
 
-std::vector<Signature> signatures_of(const DeclarationCheck& declaration_check,
+std::vector<Signature> signatures_of(const DeclarationCheck& check,
                                      const headrace_signatures& list) {
-  declaration_check.check_list(list.data, list.count, list.size, kFirstSignature, kMaxSignatures,
-                               "signatures");
-  if (list.count == 0)
-    declaration_check.refuse("it has no signature, by which files are recognized");
+  check.check_list(list.data, list.count, list.size, kFirstSignature, kMaxSignatures, "signatures");
+  if (list.count == 0) check.refuse("it has no signature, by which files are recognized");
   std::vector<Signature> out;
   for (uint32_t i = 0; i < list.count; ++i) {
     const headrace_signature given = copy_of(list, i);
     const uint64_t end = uint64_t{given.offset} + given.length;
-    if (!given.bytes) declaration_check.refuse("a signature's bytes are NULL");
+    if (!given.bytes) check.refuse("a signature's bytes are NULL");
     if (given.length == 0 || end > HEADRACE_SIGNATURE_BYTES)
-      declaration_check.refuse("a signature has " + std::to_string(given.length) + " bytes from " +
-                               std::to_string(given.offset) + " on, and must lie in the first 16");
+      check.refuse("a signature has " + std::to_string(given.length) + " bytes from " +
+                   std::to_string(given.offset) + " on, and must lie in the first 16");
     Signature signature{.least = size_t(end)};
     int bits = 0;
     for (uint32_t k = 0; k < given.length; ++k) {
@@ -306,8 +304,7 @@ std::vector<Signature> signatures_of(const DeclarationCheck& declaration_check,
       signature.bytes[given.offset + k] = given.bytes[k] & mask;
       bits += std::popcount(mask);
     }
-    if (bits < 16)
-      declaration_check.refuse("a signature has " + std::to_string(bits) + " bits, and needs 16");
+    if (bits < 16) check.refuse("a signature has " + std::to_string(bits) + " bits, and needs 16");
     out.push_back(signature);
   }
   return out;
@@ -325,26 +322,24 @@ std::string other_files(const Signature& signature, const Plugin& plugin) {
   return {};
 }
 
-std::vector<std::string_view> suffixes_of(const DeclarationCheck& declaration_check,
+std::vector<std::string_view> suffixes_of(const DeclarationCheck& check,
                                           const headrace_codec& table,
                                           std::deque<std::string>& texts) {
   std::vector<std::string_view> out;
   if (table.suffix_count == 0 || !table.suffixes || table.suffix_count > kMaxSuffixes)
-    declaration_check.refuse("its list of suffixes is empty or invalid");
+    check.refuse("its list of suffixes is empty or invalid");
   for (uint32_t i = 0; i < table.suffix_count; ++i) {
-    const std::string& suffix =
-        texts.emplace_back(declaration_check.text(table.suffixes[i], "a suffix"));
+    const std::string& suffix = texts.emplace_back(check.text(table.suffixes[i], "a suffix"));
     if (suffix.size() > kMaxSuffixBytes || suffix[0] != '.' ||
         !std::ranges::all_of(
             suffix.substr(1),
             [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }) ||
         suffix.size() < 2) {
-      declaration_check.refuse("the suffix \"" + suffix + "\" must be . and 1 to 7 of a-z and 0-9");
+      check.refuse("the suffix \"" + suffix + "\" must be . and 1 to 7 of a-z and 0-9");
     }
     for (const MediaRecord* media : media_by_suffix(suffix)) {
       if (media->kind != FieldKind::kImage)
-        declaration_check.refuse("the suffix \"" + suffix + "\" is one of " +
-                                 std::string(media->noun) + "s");
+        check.refuse("the suffix \"" + suffix + "\" is one of " + std::string(media->noun) + "s");
     }
     out.push_back(suffix);
   }
@@ -357,39 +352,35 @@ bool is_name_taken(const std::string& name, const Plugin& plugin) {
       if (format.name == name) return true;
     }
   }
-  return std::ranges::any_of(plugin.codecs,
-                             [&](const auto& other) { return other->record.name == name; });
+  return has_part(plugin.codecs, name);
 }
 
 }  // namespace
 
-std::unique_ptr<PluginCodec> declared_codec(DeclarationCheck& declaration_check,
-                                            const headrace_codec& table, const Plugin& plugin) {
+std::unique_ptr<PluginCodec> declared_codec(DeclarationCheck& check, const headrace_codec& table,
+                                            const Plugin& plugin) {
   auto out = std::make_unique<PluginCodec>();
   out->plugin = &plugin;
   out->table = table;
-  const std::string& name =
-      out->texts.emplace_back(declaration_check.text(table.name, "a codec's name"));
-  if (!is_small_name(name, "_"))
-    declaration_check.refuse("the codec \"" + name + "\" must be named by a-z, 0-9 and _");
-  if (is_name_taken(name, plugin))
-    declaration_check.refuse("there already is a codec \"" + name + "\"");
-  declaration_check.set_subject("codec " + name);
-  declaration_check.check_flags(table.flags, HEADRACE_WINDOWS);
-  declaration_check.check_function(table.read_header, "read_header");
-  declaration_check.check_function(table.decode, "decode");
-  if (table.create) declaration_check.check_function(table.create, "create");
-  if (table.destroy) declaration_check.check_function(table.destroy, "destroy");
-  std::vector<Signature> signatures = signatures_of(declaration_check, table.signatures);
+  const std::string& name = out->texts.emplace_back(check.text(table.name, "a codec's name"));
+  if (!is_lowercase_name(name, "_"))
+    check.refuse("the codec \"" + name + "\" must be named by a-z, 0-9 and _");
+  if (is_name_taken(name, plugin)) check.refuse("there already is a codec \"" + name + "\"");
+  check.set_subject("codec " + name);
+  check.check_flags(table.flags, HEADRACE_WINDOWS);
+  check.check_function(table.read_header, "read_header");
+  check.check_function(table.decode, "decode");
+  if (table.create) check.check_function(table.create, "create");
+  if (table.destroy) check.check_function(table.destroy, "destroy");
+  std::vector<Signature> signatures = signatures_of(check, table.signatures);
   for (const Signature& signature : signatures) {
     if (const std::string other = other_files(signature, plugin); !other.empty())
-      declaration_check.refuse("it has the same signature as " + other);
+      check.refuse("its signature is that of " + other);
   }
   CodecRecord& record = out->record;
   record.name = name;
-  record.doc =
-      out->texts.emplace_back(declaration_check.text(table.help, "its help") + origin_line(plugin));
-  record.suffixes = suffixes_of(declaration_check, table, out->texts);
+  record.doc = out->texts.emplace_back(check.text(table.help, "its help") + origin_line(plugin));
+  record.suffixes = suffixes_of(check, table, out->texts);
   record.sniff = [signatures = std::move(signatures)](std::span<const uint8_t> first_bytes) {
     return std::ranges::any_of(
         signatures, [&](const Signature& signature) { return signature.matches(first_bytes); });

@@ -248,37 +248,29 @@ bool recognized(const PluginFormat& format, const std::string& path) {
 
 }  // namespace
 
-std::unique_ptr<PluginFormat> declared_format(DeclarationCheck& declaration_check,
-                                              const headrace_format& table, const Plugin& plugin) {
+std::unique_ptr<PluginFormat> declared_format(DeclarationCheck& check, const headrace_format& table,
+                                              const Plugin& plugin) {
   auto out = std::make_unique<PluginFormat>();
   out->plugin = &plugin;
   out->table = table;
-  const std::string& name =
-      out->texts.emplace_back(declaration_check.text(table.name, "a format's name"));
-  if (!is_argument_name(name) || !is_small_name(name, "_"))
-    declaration_check.refuse("the format \"" + name +
-                             "\" must be named like a function: a-z, 0-9 and _");
-  const bool again = std::ranges::any_of(
-      plugin.formats, [&](const auto& other) { return other->record.name == name; });
-  if (again || Registry<FormatRecord>::find(name))
-    declaration_check.refuse("there already is a format \"" + name + "\"");
-  declaration_check.set_subject("format " + name);
-  declaration_check.check_flags(table.flags, 0);
-  declaration_check.check_function(table.recognizes, "recognizes");
-  declaration_check.check_function(table.open, "open");
-  declaration_check.check_function(table.parse, "parse");
-  if (table.close) declaration_check.check_function(table.close, "close");
+  const std::string& name = out->texts.emplace_back(check.function_name(table.name, "format"));
+  if (has_part(plugin.formats, name) || Registry<FormatRecord>::find(name))
+    check.refuse("there already is a format \"" + name + "\"");
+  check.set_subject("format " + name);
+  check.check_flags(table.flags, 0);
+  check.check_function(table.recognizes, "recognizes");
+  check.check_function(table.open, "open");
+  check.check_function(table.parse, "parse");
+  if (table.close) check.check_function(table.close, "close");
   FormatRecord& record = out->record;
   record.name = name;
-  record.doc =
-      out->texts.emplace_back(declaration_check.text(table.help, "its help") + origin_line(plugin));
-  record.example = out->texts.emplace_back(declaration_check.text(table.example, "its example"));
-  record.params = declaration_check.params(table.params, out->texts);
+  record.doc = out->texts.emplace_back(check.text(table.help, "its help") + origin_line(plugin));
+  record.example = out->texts.emplace_back(check.text(table.example, "its example"));
+  record.params = check.params(table.params, out->texts);
   for (const Param& param : record.params) {
     if (param.name == "format" || param.name == "kinds" || param.name == "path" ||
         param.name == "progress" || param.name == "filesystem")
-      declaration_check.refuse("its parameter \"" + std::string(param.name) +
-                               "\" is one of hr.open");
+      check.refuse("its parameter \"" + std::string(param.name) + "\" is one of hr.open");
   }
   const PluginFormat* const format = out.get();
   record.recognizes = [format](const std::string& path) { return recognized(*format, path); };

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/plugin/plugin_op.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,6 +10,7 @@
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/pixel_op.h"
 #include "headrace/plugin/checked_call.h"
+#include "headrace/plugin/declared.h"
 #include "headrace/plugin/plugin_call.h"
 #include "headrace/plugin/plugin_error.h"
 #include "headrace/plugin/plugin_view.h"

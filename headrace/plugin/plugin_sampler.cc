@@ -236,49 +236,42 @@ Param given_param(int32_t per_record) {
 
 }  // namespace
 
-std::unique_ptr<PluginSampler> declared_sampler(DeclarationCheck& declaration_check,
+std::unique_ptr<PluginSampler> declared_sampler(DeclarationCheck& check,
                                                 const headrace_sampler& table,
                                                 const Plugin& plugin) {
   auto out = std::make_unique<PluginSampler>();
   out->plugin = &plugin;
   out->table = table;
-  const std::string& name =
-      out->texts.emplace_back(declaration_check.text(table.name, "a sampler's name"));
-  if (!is_argument_name(name) || !is_small_name(name, "_"))
-    declaration_check.refuse("the sampler \"" + name +
-                             "\" must be named like a function: a-z, 0-9 and _");
-  const bool again = std::ranges::any_of(
-      plugin.samplers, [&](const auto& other) { return other->record.name == name; });
-  if (again || name == "per_epoch" || Registry<SamplerRecord>::find(name))
-    declaration_check.refuse("there already is a sampler \"" + name + "\"");
-  declaration_check.set_subject("sampler " + name);
-  declaration_check.check_flags(table.flags, HEADRACE_REPLACEMENT | HEADRACE_ANY_POSITION);
+  const std::string& name = out->texts.emplace_back(check.function_name(table.name, "sampler"));
+  if (has_part(plugin.samplers, name) || name == "per_epoch" || Registry<SamplerRecord>::find(name))
+    check.refuse("there already is a sampler \"" + name + "\"");
+  check.set_subject("sampler " + name);
+  check.check_flags(table.flags, HEADRACE_REPLACEMENT | HEADRACE_ANY_POSITION);
   if (table.per_record < 0 || table.per_record > HEADRACE_LENGTHS)
-    declaration_check.refuse("per_record is " + std::to_string(table.per_record));
-  declaration_check.check_function(table.order, "order");
-  if (table.create) declaration_check.check_function(table.create, "create");
-  if (table.destroy) declaration_check.check_function(table.destroy, "destroy");
-  if (table.size) declaration_check.check_function(table.size, "size");
-  if (table.batches) declaration_check.check_function(table.batches, "batches");
+    check.refuse("per_record is " + std::to_string(table.per_record));
+  check.check_function(table.order, "order");
+  if (table.create) check.check_function(table.create, "create");
+  if (table.destroy) check.check_function(table.destroy, "destroy");
+  if (table.size) check.check_function(table.size, "size");
+  if (table.batches) check.check_function(table.batches, "batches");
   if (table.batches && table.flags & HEADRACE_ANY_POSITION)
-    declaration_check.refuse("it has batches and HEADRACE_ANY_POSITION, of which one is possible");
+    check.refuse("it has batches and HEADRACE_ANY_POSITION, of which one is possible");
   if ((table.params.count > 0 || table.per_record != HEADRACE_NOTHING) && !table.create)
-    declaration_check.refuse("it has arguments, and create is NULL");
+    check.refuse("it has arguments, and create is NULL");
   constexpr PerRecord kPerRecord[] = {PerRecord::kNothing, PerRecord::kWeights, PerRecord::kLabels,
                                       PerRecord::kLengths};
   SamplerRecord& record = out->record;
   record.name = name;
-  record.doc =
-      out->texts.emplace_back(declaration_check.text(table.help, "its help") + origin_line(plugin));
+  record.doc = out->texts.emplace_back(check.text(table.help, "its help") + origin_line(plugin));
   record.example = out->texts.emplace_back("hr.sampling." + name + "(...)");
   record.origin = &plugin.origin;
   record.per_record = kPerRecord[table.per_record];
   record.given = given_param(table.per_record);
-  record.params = declaration_check.params(table.params, out->texts);
+  record.params = check.params(table.params, out->texts);
   for (const Param& param : record.params) {
     if (table.per_record != HEADRACE_NOTHING && param.name == record.given.name)
-      declaration_check.refuse("its parameter " + std::string(param.name) +
-                               " has the name of its first argument");
+      check.refuse("its parameter " + std::string(param.name) +
+                   " has the name of its first argument");
   }
   const PluginSampler* const sampler = out.get();
   record.make = [sampler](SamplerData data, const Arguments& arguments) {

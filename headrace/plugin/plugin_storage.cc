@@ -346,33 +346,31 @@ Result<void> PluginFiles::read(const std::string& path, const headrace_path_stat
 
 }  // namespace
 
-std::unique_ptr<PluginStorage> declared_storage(DeclarationCheck& declaration_check,
+std::unique_ptr<PluginStorage> declared_storage(DeclarationCheck& check,
                                                 const headrace_storage& table,
                                                 const Plugin& plugin) {
   auto out = std::make_unique<PluginStorage>();
   out->plugin = &plugin;
   out->table = table;
   const std::string& scheme =
-      out->texts.emplace_back(declaration_check.text(table.scheme, "a storage's scheme"));
-  if (!is_small_name(scheme, "+-."))
-    declaration_check.refuse("the scheme \"" + scheme + "\" must consist of a-z, 0-9, +, - and .");
-  const bool again = std::ranges::any_of(
-      plugin.storages, [&](const auto& other) { return other->record.name == scheme; });
-  if (again || scheme == "file" || Registry<StorageRecord>::find(scheme))
-    declaration_check.refuse("there already is a storage " + scheme + "://");
-  declaration_check.set_subject("storage " + scheme);
-  declaration_check.check_flags(table.flags, 0);
-  declaration_check.check_function(table.look_at, "look_at");
-  declaration_check.check_function(table.read, "read");
-  if (table.list) declaration_check.check_function(table.list, "list");
-  if (table.create) declaration_check.check_function(table.create, "create");
+      out->texts.emplace_back(check.text(table.scheme, "a storage's scheme"));
+  if (!is_lowercase_name(scheme, "+-."))
+    check.refuse("the scheme \"" + scheme + "\" must consist of a-z, 0-9, +, - and .");
+  if (has_part(plugin.storages, scheme) || scheme == "file" ||
+      Registry<StorageRecord>::find(scheme))
+    check.refuse("there already is a storage " + scheme + "://");
+  check.set_subject("storage " + scheme);
+  check.check_flags(table.flags, 0);
+  check.check_function(table.look_at, "look_at");
+  check.check_function(table.read, "read");
+  if (table.list) check.check_function(table.list, "list");
+  if (table.create) check.check_function(table.create, "create");
   StorageRecord& record = out->record;
   record.name = scheme;
-  record.doc =
-      out->texts.emplace_back(declaration_check.text(table.help, "its help") + origin_line(plugin));
-  record.example = out->texts.emplace_back(declaration_check.text(table.example, "its example"));
+  record.doc = out->texts.emplace_back(check.text(table.help, "its help") + origin_line(plugin));
+  record.example = out->texts.emplace_back(check.text(table.example, "its example"));
   if (!record.example.starts_with(scheme + "://"))
-    declaration_check.refuse("its example does not begin with " + scheme + "://");
+    check.refuse("its example does not begin with " + scheme + "://");
   // shared: std::function copies what it holds. Requests may come until the process ends.
   const auto files = std::make_shared<const PluginFiles>(*out);
   record.storage = [files]() -> const Storage& { return *files; };

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/plugin/shared_library.h"
-
 #include <dlfcn.h>
 #include <elf.h>
 
@@ -9,6 +7,7 @@
 #include <memory>
 
 #include "headrace/base/error.h"
+#include "headrace/plugin/loaded_plugins.h"
 
 namespace headrace {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sampling/balanced_rows.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+
+#include "headrace/sampling/batches_by_length.h"
 
 namespace headrace {
 namespace {

@@ -10,7 +10,7 @@
 #include "headrace/base/permutation.h"
 #include "headrace/base/random.h"
 #include "headrace/sampling/batch_layout.h"
-#include "headrace/sampling/block_table.h"
+#include "headrace/sampling/block_sequence.h"
 #include "headrace/sampling/sampler.h"
 
 namespace headrace {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sampling/buckets.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "headrace/base/error.h"
 #include "headrace/base/random.h"
-#include "headrace/sampling/balanced_rows.h"
+#include "headrace/sampling/batches_by_length.h"
 #include "headrace/sampling/recent.h"
 #include "headrace/sampling/sampler_record.h"
 

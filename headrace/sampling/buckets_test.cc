@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sampling/buckets.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,8 @@
 #include <random>
 #include <set>
 #include <thread>
+
+#include "headrace/sampling/batches_by_length.h"
 
 namespace headrace {
 namespace {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sampling/budget.h"
 
 #include <algorithm>
 #include <numeric>
@@ -8,8 +7,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/random.h"
-#include "headrace/sampling/balanced_rows.h"
-#include "headrace/sampling/buckets.h"
+#include "headrace/sampling/batches_by_length.h"
 #include "headrace/sampling/recent.h"
 #include "headrace/sampling/sampler_record.h"
 

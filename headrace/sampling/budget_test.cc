@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sampling/budget.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/sampling/batch_layout.h"
+#include "headrace/sampling/batches_by_length.h"
 
 namespace headrace {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "headrace/base/error.h"
-#include "headrace/sampling/budget.h"
+#include "headrace/sampling/batches_by_length.h"
 
 namespace headrace {
 namespace {

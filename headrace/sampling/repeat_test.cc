@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "headrace/sampling/budget.h"
+#include "headrace/sampling/batches_by_length.h"
 #include "headrace/sampling/order_test_promises.h"
 
 namespace headrace {

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/sampling/sampler.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "headrace/base/error.h"
 #include "headrace/base/permutation.h"
 #include "headrace/base/random.h"
 #include "headrace/sampling/sampler_record.h"
+#include "headrace/sources/source.h"
 
 namespace headrace {
-
-const ErrorCode kUnusableOrder{
-    "HR0722", ErrorKind::kConfig, "invalid sampler",
-    "A sampler draws at least once per epoch, from at least one record: weights must be finite, "
-    "with a finite sum, not negative and not all zero; labels and index arrays must not be empty; "
-    "indices must lie inside the source. Without replacement an epoch draws each record at most "
-    "once."};
-
 namespace {
 
 const uint64_t kOrderKey = hash_name("order");
@@ -83,7 +77,47 @@ class FromIndices final : public Sampler {
   uint64_t fingerprint_;
 };
 
+const SamplerRecord kIndices{
+    .name = "indices",
+    .doc =
+        "These records each epoch, in this order, or shuffled with the loader's ``shuffle=True``.",
+    .example = "hr.sampling.indices([3, 0, -1])",
+    .per_record = PerRecord::kIndices,
+    .given = {.name = "array",
+              .type = ParamType::kInts,
+              .doc = "Record numbers; negative ones count from the end.",
+              .required = true},
+    .shuffles = true,
+    .make = [](SamplerData data, const Arguments&) -> SamplerPtr {
+      return from_indices(std::move(data.integers), data.shuffle);
+    }};
+const Register<SamplerRecord> registered_indices(kIndices);
+
+const uint64_t kSourceOrderKey = hash_name("order of the source");
+
+class ShuffledBySource final : public Sampler {
+ public:
+  explicit ShuffledBySource(SourcePtr source) : source_(std::move(source)) {}
+
+  int64_t size() const override { return source_->size(); }
+  int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
+    return source_->shuffled(mix64(mix64(seed, epoch), kSourceOrderKey), position);
+  }
+  uint64_t fingerprint() const override { return mix64(kSourceOrderKey, source_->fingerprint()); }
+  std::string description() const override { return "shuffled, in the source's proportions"; }
+
+ private:
+  const SourcePtr source_;
+};
+
 }  // namespace
+
+const ErrorCode kUnusableOrder{
+    "HR0722", ErrorKind::kConfig, "invalid sampler",
+    "A sampler draws at least once per epoch, from at least one record: weights must be finite, "
+    "with a finite sum, not negative and not all zero; labels and index arrays must not be empty; "
+    "indices must lie inside the source. Without replacement an epoch draws each record at most "
+    "once."};
 
 SamplerPtr sequential(int64_t records) { return std::make_shared<Sequential>(records); }
 
@@ -118,23 +152,20 @@ Param replacement_param() {
           .fallback = true};
 }
 
-namespace {
+void wrapped_indices(const Sampler& sampler, uint64_t seed, uint64_t epoch, int64_t begin,
+                     int64_t size, std::span<int64_t> out) {
+  while (!out.empty()) {
+    const int64_t position = begin % size;
+    const auto run = static_cast<size_t>(std::min<int64_t>(std::ssize(out), size - position));
+    sampler.indices(seed, epoch, position, out.first(run));
+    out = out.subspan(run);
+    begin += static_cast<int64_t>(run);
+  }
+}
 
-const SamplerRecord kIndices{
-    .name = "indices",
-    .doc =
-        "These records each epoch, in this order, or shuffled with the loader's ``shuffle=True``.",
-    .example = "hr.sampling.indices([3, 0, -1])",
-    .per_record = PerRecord::kIndices,
-    .given = {.name = "array",
-              .type = ParamType::kInts,
-              .doc = "Record numbers; negative ones count from the end.",
-              .required = true},
-    .shuffles = true,
-    .make = [](SamplerData data, const Arguments&) -> SamplerPtr {
-      return from_indices(std::move(data.integers), data.shuffle);
-    }};
-const Register<SamplerRecord> registered_indices(kIndices);
+SamplerPtr shuffled_by(const SourcePtr& source) {
+  if (!source->shuffles_itself()) return shuffled(source->size());
+  return std::make_shared<ShuffledBySource>(source);
+}
 
-}  // namespace
 }  // namespace headrace

@@ -14,6 +14,7 @@
 namespace headrace {
 
 class BatchLayout;
+class Source;  // sources/source.h
 
 struct RecordRange {
   int64_t begin = 0, end = 0;
@@ -61,6 +62,9 @@ using SamplerPtr = std::shared_ptr<const Sampler>;
 SamplerPtr sequential(int64_t records);
 // Each record once, by a keyed permutation that needs no table.
 SamplerPtr shuffled(int64_t records);
+// Each record once, in an order that the source computes from an epoch's key; shuffled() for a
+// source that does not define its order (Source::shuffles_itself).
+SamplerPtr shuffled_by(const std::shared_ptr<const Source>& source);
 // Each record once: blocks of neighbors in a permuted order, and the records of every `window`
 // blocks permuted. block_ends: cumulative record counts after each block. REQUIRES: window >= 1.
 SamplerPtr shuffled_blocks(std::vector<int64_t> block_ends, int64_t window);
@@ -78,5 +82,11 @@ SamplerPtr balanced_exactly(const std::vector<int64_t>& labels, int64_t draws);
 // Concatenates a sampler's epochs, and cuts them into epochs of `draws` positions. Throws HR0729
 // for a sampler that decides the batch sizes.
 SamplerPtr repeated(SamplerPtr order, int64_t draws);
+
+// Records at positions that may be beyond the epoch's end: padding repeats its first records.
+// `out.size()` records starting at position `begin`, in an epoch with `size` positions. REQUIRES:
+// size > 0, unless `out` is empty.
+void wrapped_indices(const Sampler& sampler, uint64_t seed, uint64_t epoch, int64_t begin,
+                     int64_t size, std::span<int64_t> out);
 
 }  // namespace headrace

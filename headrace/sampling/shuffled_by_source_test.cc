@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sampling/shuffled_by_source.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
+#include "headrace/sampling/sampler.h"
 #include "headrace/sources/columns/columns.h"
 #include "headrace/sources/combined/combined.h"
 

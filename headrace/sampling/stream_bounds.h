@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "headrace/sampling/block_sequence.h"
-#include "headrace/sampling/block_table.h"
 
 namespace headrace {
 
@@ -39,7 +38,7 @@ class StreamRows {
     const int64_t last = batch > whole ? records_ % batch_ : 0;
     return whole * rows(stream, batch_) + rows(stream, last);
   }
-  // Records of all streams before this one, in the row of blocks.
+  // Records of all streams before this one, in the sequence of blocks.
   int64_t records_before(int64_t stream) const {
     return records_ / batch_ * first_row(stream, batch_) + first_row(stream, records_ % batch_);
   }
@@ -51,29 +50,52 @@ class StreamRows {
   int64_t records_, batch_, streams_;
 };
 
-// The blocks of each stream: the row of blocks, split.
+// The blocks of each stream: the sequence of blocks, split.
 class StreamBounds {
  public:
   // The arguments must outlive it.
-  StreamBounds(const BlockTable& blocks, const StreamRows& rows, int64_t streams, uint64_t key);
+  StreamBounds(const BlockTable& blocks, const StreamRows& rows, int64_t streams, uint64_t key)
+      : blocks_(blocks), sequence_(blocks, key) {
+    for (int64_t stream = 0; stream <= streams; ++stream) {
+      const BlockSequence::Found found = sequence_.find(rows.records_before(stream));
+      const bool inside = found.records > 0;
+      bounds_.push_back(
+          {found.place, inside ? sequence_.block_at(found.place) : -1, found.records});
+    }
+  }
 
-  int64_t blocks_of(int64_t stream) const;
+  int64_t blocks_of(int64_t stream) const {
+    const Bound &begin = bounds_[size_t(stream)], &end = bounds_[size_t(stream) + 1];
+    return end.place - begin.place + (end.records > 0 ? 1 : 0);
+  }
   // The i-th block of a stream.
   int64_t block(int64_t stream, int64_t i) const {
-    return row_.block_at(bounds_[size_t(stream)].place + i);
+    return sequence_.block_at(bounds_[size_t(stream)].place + i);
   }
   // The stream's records in a block. REQUIRES: the block belongs to the stream.
-  RecordRange records(int64_t stream, int64_t block) const;
-  int64_t size_of(int64_t stream, int64_t block) const;
+  RecordRange records(int64_t stream, int64_t block) const {
+    RecordRange range = blocks_[block];
+    const Bound &begin = bounds_[size_t(stream)], &end = bounds_[size_t(stream) + 1];
+    if (end.block == block) range.end = range.begin + end.records;
+    if (begin.block == block) range.begin += begin.records;
+    return range;
+  }
+  int64_t size_of(int64_t stream, int64_t block) const {
+    int64_t size = blocks_.size_of(block);
+    const Bound &begin = bounds_[size_t(stream)], &end = bounds_[size_t(stream) + 1];
+    if (end.block == block) size = end.records;
+    if (begin.block == block) size -= begin.records;
+    return size;
+  }
 
  private:
   struct Bound {
-    int64_t place = 0;    // index in the row of blocks
+    int64_t place = 0;    // index in the sequence of blocks
     int64_t block = -1;   // the block that is split; -1: none
     int64_t records = 0;  // of that block, before the cut: they belong to the previous stream
   };
   const BlockTable& blocks_;
-  const BlockSequence row_;
+  const BlockSequence sequence_;
   std::vector<Bound> bounds_;  // where each stream begins, and where the last one ends
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sampling/wrapped_indices.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "headrace/sampling/sampler.h"
 
 namespace headrace {
 namespace {

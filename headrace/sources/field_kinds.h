@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of fields that the container does not specify: declared by the user, or inferred from
-// the name.
+// What the container does not specify about fields, their kinds and row groups: declared by the
+// user, or inferred from the name.
 #pragma once
 
 #include <map>
@@ -36,5 +36,9 @@ SourcePtr with_evident_kinds(SourcePtr source, const Kinds& said, bool asks = tr
 
 // Throws HR0182 if the field's kind is image, but its name is a mask's.
 void reject_mask_named_image(const Field& field);
+
+// The source with these fields as one row group (Field::row_group): its fields lose rows only
+// together. Throws Exception HR0187: an unknown field, one without rows, or one of another group.
+SourcePtr with_row_group(SourcePtr source, const std::vector<std::string>& fields);
 
 }  // namespace headrace

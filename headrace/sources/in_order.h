@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/base/blocked_signals.h"
 #include "headrace/base/mutex.h"
+#include "headrace/base/signals.h"
 
 namespace headrace {
 

@@ -19,7 +19,7 @@
 #include "headrace/base/random.h"
 #include "headrace/sources/cached_record.h"
 #include "headrace/sources/files_read.h"
-#include "headrace/sources/identity.h"
+#include "headrace/sources/source.h"
 #include "headrace/sources/source_around.h"
 #include "headrace/sources/subset.h"
 #include "headrace/storage/paths.h"

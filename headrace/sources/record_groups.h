@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "headrace/sources/source.h"
-#include "headrace/storage/file_ranges.h"
+#include "headrace/storage/file_set.h"
 
 namespace headrace {
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sources/row_groups.h"
-
 #include <algorithm>
 #include <limits>
 #include <optional>
 
 #include "headrace/base/parameters.h"
+#include "headrace/sources/field_kinds.h"
 #include "headrace/sources/source_around.h"
 
 namespace headrace {

@@ -7,7 +7,7 @@
 
 #include "headrace/base/mutex.h"
 #include "headrace/codecs/audio/sound.h"
-#include "headrace/fields/byte_ranges_of.h"
+#include "headrace/fields/record.h"
 #include "headrace/sources/header_cache.h"
 
 namespace headrace {

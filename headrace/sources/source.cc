@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "headrace/sources/identity.h"
-
 namespace headrace {
 
 uint64_t Source::next_serial() {

@@ -153,4 +153,7 @@ inline SourcePtr source_from(const ParamObjectPtr& object) {
 // Called occasionally with (done, total or -1) during a long operation; may throw to cancel.
 using Progress = std::function<void(int64_t, int64_t)>;
 
+// True for sources opened by path, false for objects that exist only in this process.
+bool has_shared_identity(const Source& source);
+
 }  // namespace headrace

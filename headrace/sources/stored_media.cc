@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "headrace/codecs/audio/sound.h"
-#include "headrace/fields/byte_ranges_of.h"
 #include "headrace/fields/pictures.h"
+#include "headrace/fields/record.h"
 #include "headrace/image/render.h"
 #include "headrace/sources/source_around.h"
 #include "headrace/sources/subset.h"

@@ -11,7 +11,6 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/random.h"
-#include "headrace/storage/block_cache_options.h"
 #include "headrace/storage/delayed_calls.h"
 #include "headrace/storage/paths.h"
 

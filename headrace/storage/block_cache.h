@@ -27,7 +27,6 @@
 #include <vector>
 
 #include "headrace/base/mutex.h"
-#include "headrace/storage/block_cache_options.h"
 #include "headrace/storage/block_folder.h"
 #include "headrace/storage/burst_threads.h"
 #include "headrace/storage/needed_blocks.h"
@@ -35,6 +34,18 @@
 #include "headrace/storage/storage.h"
 
 namespace headrace {
+
+// How much disk space the cache may use (block_cache_options.cc).
+struct BlockCacheOptions {
+  uint64_t limit = 0;  // bytes on disk
+  uint64_t block_bytes = uint64_t{8} << 20;
+};
+
+// The limit. Throws Exception HR0298 if it is smaller than a few blocks.
+uint64_t checked_limit(const BlockCacheOptions& options);
+
+// HEADRACE_DISK_CACHE; 0 if it is not set, or "0". Throws Exception HR0298 if it is not a number.
+uint64_t limit_from_environment();
 
 class BlockCache {
  public:

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/storage/block_cache_options.h"
-
 #include <cstdlib>
 #include <optional>
 #include <string>
 
-#include "headrace/base/byte_size.h"
 #include "headrace/base/error.h"
+#include "headrace/base/number_text.h"
+#include "headrace/storage/block_cache.h"
 
 namespace headrace {
 namespace {

@@ -21,7 +21,7 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/base/number_text.h"
-#include "headrace/storage/random_name.h"
+#include "headrace/storage/local_files.h"
 
 namespace headrace {
 namespace {

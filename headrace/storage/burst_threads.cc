@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "headrace/base/blocked_signals.h"
+#include "headrace/base/signals.h"
 
 namespace headrace {
 

@@ -12,7 +12,7 @@
 #include <cstdlib>
 
 #include "headrace/storage/file.h"
-#include "headrace/storage/random_name.h"
+#include "headrace/storage/local_files.h"
 
 namespace headrace {
 namespace {

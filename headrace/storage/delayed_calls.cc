@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cmath>
 
-#include "headrace/base/blocked_signals.h"
 #include "headrace/base/clock.h"
+#include "headrace/base/signals.h"
 
 namespace headrace {
 

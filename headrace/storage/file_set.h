@@ -9,11 +9,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "headrace/base/buffer.h"
+#include "headrace/base/error.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/idle_files.h"
 
@@ -40,7 +43,7 @@ class FileSet final : private IdleFiles::Owner {
   const FileIdentity& identity(size_t file) const { return identities_[file]; }
   uint64_t total_bytes() const;
   // Whether any file is in an asynchronous storage (storage.h).
-  bool is_async() const { return answers_later_; }
+  bool is_async() const { return is_async_; }
   FilePiece piece(size_t file, uint64_t offset, uint64_t bytes) const {
     return {paths_[file], offset, bytes, identities_[file]};
   }
@@ -70,10 +73,28 @@ class FileSet final : private IdleFiles::Owner {
   std::vector<std::string> paths_, shown_;
   std::vector<FileIdentity> identities_;
   size_t max_open_;
-  bool answers_later_ = false;
+  bool is_async_ = false;
   bool closes_ = true;  // false: all files may remain open
   std::unique_ptr<Slot[]> slots_;
   mutable std::atomic<size_t> open_{0};
 };
+
+// --- Ranges, all requested at once ---
+// For containers whose records need many parts of a file together (column chunks of a row group).
+
+struct FileRange {
+  size_t file = 0;  // index in the set
+  uint64_t offset = 0, bytes = 0;
+};
+
+using RangeBytes = Result<std::vector<Buffer>>;  // one for each range
+
+// Calls `done` once: on the calling thread for local files, otherwise on any thread, where it must
+// not block or throw. A range beyond the end of its file is HR0205, before anything is requested.
+// The set is not used after the call.
+void fetch_ranges(const FileSet& files, std::span<const FileRange> ranges,
+                  std::function<void(RangeBytes)> done);
+// The blocking form.
+RangeBytes read_ranges(const FileSet& files, std::span<const FileRange> ranges);
 
 }  // namespace headrace

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "headrace/storage/random_name.h"
+#include "headrace/storage/local_files.h"
 
 namespace headrace {
 namespace {
@@ -20,7 +20,7 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-std::string name_beside(const std::string& path) { return path + "." + random_name() + ".tmp"; }
+std::string temporary_name(const std::string& path) { return path + "." + random_name() + ".tmp"; }
 
 }  // namespace
 
@@ -42,7 +42,7 @@ std::unique_ptr<GrowingFile> GrowingFile::create(const std::string& path) {
   std::string temporary;
   int descriptor = ::open(folder_of(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0644);
   if (descriptor < 0) {
-    temporary = name_beside(path);
+    temporary = temporary_name(path);
     descriptor = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   }
   if (descriptor < 0) return nullptr;
@@ -57,7 +57,7 @@ GrowingFile::~GrowingFile() {
 bool GrowingFile::publish(bool replace) {
   if (temporary_.empty()) {
     const std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
-    const std::string name = replace ? name_beside(path_) : path_;
+    const std::string name = replace ? temporary_name(path_) : path_;
     if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
       return false;
     }

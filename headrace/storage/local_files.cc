@@ -3,16 +3,21 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <new>
 #include <thread>
 #include <utility>
 
+#include "headrace/base/number_text.h"
+#include "headrace/base/random.h"
 #include "headrace/storage/file_times.h"
 #include "headrace/storage/idle_files.h"
 #include "headrace/storage/storage_errors.h"
@@ -312,6 +317,16 @@ Result<size_t> LocalFiles::read_prefix(const std::string& path, std::span<uint8_
     return std::move(read.error());
   }
   return count;
+}
+
+std::string random_name() {
+  static std::atomic<uint64_t> counter{0};
+  uint64_t number = 0;
+  // Shortly after boot the system may have no randomness yet: then names are only distinct.
+  if (::getrandom(&number, sizeof number, GRND_NONBLOCK) != ssize_t{sizeof number}) {
+    number = mix64(static_cast<uint64_t>(::getpid()), counter.fetch_add(1));
+  }
+  return hex_text(number);
 }
 
 }  // namespace headrace

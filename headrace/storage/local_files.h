@@ -51,4 +51,9 @@ class LocalFiles final : public Storage {
   const FileCalls& calls_;
 };
 
+// A name for a file that is not complete yet. Thread-safe.
+// 16 hexadecimal digits that no other call, process or machine produces. Callers still create files
+// with O_EXCL: an existing file with that name belongs to another user.
+std::string random_name();
+
 }  // namespace headrace

@@ -3,8 +3,8 @@
 
 #include <thread>
 
-#include "headrace/base/blocked_signals.h"
 #include "headrace/base/mutex.h"
+#include "headrace/base/signals.h"
 
 namespace headrace {
 namespace {

@@ -24,7 +24,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
-#include "headrace/base/signal_name.h"
+#include "headrace/base/signals.h"
 #include "headrace/codecs/media/lasting_thread.h"
 #include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/media/media_program.h"

@@ -5,7 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "headrace/device/cuda/cuda_devices.h"
-#include "headrace/device/out_of_memory.h"
+#include "headrace/device/device.h"
 
 namespace headrace {
 namespace {

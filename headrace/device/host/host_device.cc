@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host as a device: work is done as it is queued, so every event is done.
-#include "headrace/device/host/host_device.h"
-
 #include <cstring>
 #include <new>
 
-#include "headrace/base/available_memory.h"
 #include "headrace/base/pages.h"
+#include "headrace/base/process_limits.h"
 #include "headrace/base/registry.h"
+#include "headrace/device/device.h"
 
 namespace headrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "headrace/base/pages.h"
-#include "headrace/device/out_of_memory.h"
+#include "headrace/device/device.h"
 
 namespace headrace {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/device/cuda/cuda_devices.h"
-#include "headrace/device/host/host_device.h"
+#include "headrace/device/device.h"
 
 namespace headrace {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Promise: neighbors are requested with as few requests as their bytes need, and finding them takes
 // time proportional to their number, in whatever order they are due.
-#include "headrace/executor/reading/neighborhood.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,8 @@
 #include <numeric>
 #include <random>
 #include <vector>
+
+#include "headrace/executor/reading/planned_pieces.h"
 
 namespace headrace {
 namespace {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "headrace/executor/reading/neighborhood.h"
 #include "headrace/storage/async_storage.h"
 
 namespace headrace {

@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +20,32 @@ namespace headrace {
 
 inline bool is_whole(const FilePiece& piece) { return piece.bytes == FilePiece::kWhole; }
 
+// Groups pieces, sorted by position, into requests: a run of neighboring pieces is divided from its
+// beginning into requests of the maximum size. Linear: pieces that begin a request are marked, so
+// that later calls need not search beyond them, and the returned pieces are requested and removed.
+//
+// The request around `piece`: [first, second). `near(a, b)`: whether b, directly after a, belongs
+// to its run. `fits(a, b)`: whether a request from a's start may extend to b's end. `mark(a)`: a
+// reference to a bool stored with a, initially false, for use by this function alone.
+template <class Map, class Near, class Fits, class Mark>
+std::pair<typename Map::iterator, typename Map::iterator> neighborhood_of(
+    Map& pieces, typename Map::iterator piece, const Near& near, const Fits& fits,
+    const Mark& mark) {
+  auto begin = piece;
+  while (!mark(*begin) && begin != pieces.begin() && near(*std::prev(begin), *begin)) --begin;
+  while (true) {
+    bool has_piece = false;
+    auto end = begin;
+    do {
+      has_piece |= end == piece;
+      ++end;
+    } while (end != pieces.end() && near(*std::prev(end), *end) && fits(*begin, *end));
+    if (has_piece) return {begin, end};
+    begin = end;
+    mark(*begin) = true;
+  }
+}
+
 class PlannedPieces {
  public:
   struct Planned {
@@ -27,7 +54,7 @@ class PlannedPieces {
     int64_t number = 0;           // its record's number, over all streams
     int64_t index = 0;            // its record's index in the source
     bool shared = false;          // two fields of the record have the same bytes
-    bool begins_request = false;  // neighborhood.h
+    bool begins_request = false;  // neighborhood_of()
   };
   struct Place {
     std::string path;

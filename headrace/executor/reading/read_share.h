@@ -4,11 +4,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <functional>
 #include <utility>
 #include <vector>
 
-#include "headrace/executor/reading/expected_size.h"
 #include "headrace/sources/source.h"
 
 namespace headrace {
@@ -16,11 +17,39 @@ namespace headrace {
 // Memory of a record's buffers and open files.
 size_t bytes_of(const RecordData& data);
 
+// Upper estimate of the next record's size from recent sizes, outliers ignored. A single giant does
+// not count, or a thousand small records after it would wait for memory that they do not need. Not
+// thread-safe; the owner's mutex protects it.
+class ExpectedSize {
+ public:
+  void add(size_t bytes) {
+    sizes_[seen_++ % kKept] = std::max<size_t>(bytes, 1);
+    if (seen_ < kFew || seen_ % 8 == 0) expected_ = among(std::min(seen_, kKept));
+  }
+  // 0 before the first.
+  size_t bytes() const { return expected_; }
+
+ private:
+  static constexpr size_t kKept = 64, kFew = 16;
+
+  size_t among(size_t count) const {
+    std::array<size_t, kKept> sorted = sizes_;
+    const size_t giants = count < 4 ? 0 : 1 + count / 32;
+    const auto place = sorted.begin() + static_cast<std::ptrdiff_t>(giants);
+    std::nth_element(sorted.begin(), place, sorted.begin() + static_cast<std::ptrdiff_t>(count),
+                     std::greater<>());
+    return *place;
+  }
+
+  std::array<size_t, kKept> sizes_{};
+  size_t seen_ = 0, expected_ = 0;
+};
+
 class ReadShare {
  public:
-  // `later`: reads are asynchronous. Data read ahead then fills half of the share on purpose, and
+  // `async`: reads are asynchronous. Data read ahead then fills half of the share on purpose, and
   // must not delay what a worker reads itself.
-  ReadShare(size_t bytes, bool later) : bytes_(bytes), async_(later) {}
+  ReadShare(size_t bytes, bool async) : bytes_(bytes), async_(async) {}
 
   // Expected size of the next record.
   size_t expected() const { return sizes_.bytes() ? std::min(sizes_.bytes(), bytes_ / 2) : bytes_; }

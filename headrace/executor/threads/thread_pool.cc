@@ -16,10 +16,10 @@
 #include <xmmintrin.h>
 #endif
 
-#include "headrace/base/blocked_signals.h"
-#include "headrace/base/cores.h"
 #include "headrace/base/error.h"
 #include "headrace/base/mutex.h"
+#include "headrace/base/process_limits.h"
+#include "headrace/base/signals.h"
 
 namespace headrace {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "headrace/base/cores.h"
+#include "headrace/base/process_limits.h"
 
 namespace headrace {
 namespace {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // COCO annotations: one JSON file that lists pictures, their boxes, outlines, keypoints, captions.
+#include "headrace/formats/coco/coco.h"
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -8,7 +10,6 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
-#include "headrace/formats/coco/coco_source.h"
 #include "headrace/formats/coco/coco_values.h"
 #include "headrace/formats/folder/record_files.h"
 #include "headrace/formats/format.h"

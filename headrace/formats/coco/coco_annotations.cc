@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/coco/coco_annotations.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "headrace/base/json_reader.h"
-#include "headrace/formats/coco/coco_rows.h"
+#include "headrace/formats/coco/coco.h"
 #include "headrace/sources/readable_text.h"
 
 namespace headrace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/coco/coco_rows.h"
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
 #include <optional>
 
+#include "headrace/formats/coco/coco.h"
 #include "headrace/sources/readable_text.h"
 
 namespace headrace {

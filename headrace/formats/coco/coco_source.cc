@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/coco/coco_source.h"
-
 #include <memory>
 #include <string_view>
 #include <vector>
 
+#include "headrace/formats/coco/coco.h"
 #include "headrace/formats/coco/coco_values.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"

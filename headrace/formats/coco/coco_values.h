@@ -11,7 +11,7 @@
 #include "headrace/base/buffer.h"
 #include "headrace/base/error.h"
 #include "headrace/base/json_reader.h"
-#include "headrace/formats/coco/coco_annotations.h"
+#include "headrace/formats/coco/coco.h"
 #include "headrace/formats/coco/coco_masks.h"
 #include "headrace/storage/file.h"
 

@@ -11,8 +11,8 @@
 
 #include "headrace/base/random.h"
 #include "headrace/base/text.h"
-#include "headrace/formats/folder/annotation_names.h"
 #include "headrace/formats/folder/folder_tree.h"
+#include "headrace/formats/folder/unread_files.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/storage/bucket.h"
 #include "headrace/storage/file.h"

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files in a folder of images that are not read with it: tables, annotations next to each image,
-// masks among the images. Decides whether that is an error or a warning, and suggests code that
-// reads them.
+// masks among the images. Recognizes them by their names, decides whether that is an error or a
+// warning, and suggests code that reads them.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headrace/formats/folder/folder_listing.h"
@@ -28,5 +31,22 @@ std::string advice_for_containers(const std::string& root);
 std::string advice_for_splits(const std::string& root, const std::string& place,
                               const FolderListing& listing, const std::vector<std::string>& folders,
                               const std::vector<std::string>& splits);
+
+// --- By names alone: opens nothing ---
+
+// The i-th name of a folder's images, sorted by bytes.
+using SortedNames = std::function<std::string_view(int64_t)>;
+
+// Whether a file of that name may describe records: train.csv, labels.mat, not README.
+bool may_be_annotations(std::string_view name);
+
+// Adds a file to the unread files; `folder` is its folder's path from the root. REQUIRES:
+// may_be_annotations(name).
+void add_unread(std::string_view folder, std::string_view name, int64_t count,
+                const SortedNames& pictures, UnreadFiles& out);
+
+// Counts the images of a folder that are named as masks of others in it.
+void count_masks(std::string_view folder, int64_t count, const SortedNames& pictures,
+                 UnreadFiles& out);
 
 }  // namespace headrace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/hdf5/hdf5_array_index.h"
-
 #include <algorithm>
 #include <bit>
 #include <string>
 #include <unordered_set>
 #include <vector>
+
+#include "headrace/formats/hdf5/hdf5_chunks.h"
 
 namespace headrace {
 namespace {

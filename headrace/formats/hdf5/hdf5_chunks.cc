@@ -7,8 +7,7 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "headrace/formats/hdf5/hdf5_array_index.h"
-#include "headrace/formats/hdf5/hdf5_tree.h"
+#include "headrace/formats/hdf5/hdf5_file.h"
 
 namespace headrace {
 namespace {

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "headrace/base/text.h"
-#include "headrace/formats/hdf5/hdf5_filters.h"
 #include "headrace/sources/readable_text.h"
 
 namespace headrace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset of an HDF5 file: its shape, its type, and the bytes of its rows.
+// A dataset of an HDF5 file: its shape, its type, and the bytes of its rows, whose filters are
+// undone.
 //
 // Opening throws Exception; reading returns Result and is thread-safe.
 #pragma once
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/base/error.h"
 #include "headrace/formats/hdf5/hdf5_chunk_cache.h"
 #include "headrace/formats/hdf5/hdf5_chunks.h"
 #include "headrace/formats/hdf5/hdf5_messages.h"
@@ -80,5 +82,18 @@ class Hdf5Dataset {
   uint64_t chunk_bytes_ = 0, chunk_row_bytes_ = 0;
   uint64_t chunks_in_row_ = 1;
 };
+
+// --- Filters of stored chunks (hdf5_filters.cc) ---
+// May be called from any thread; each thread has its own scratch memory.
+
+// The first unknown filter of a list ("blosc (filter 32001)"). Empty: all are supported.
+std::string unknown_hdf5_filter(const std::vector<Hdf5Filter>& filters);
+
+// Undoes the filters of a stored chunk, the last one first; those whose bit is set in `mask` were
+// skipped when it was written. `out` has the chunk's size, and is filled completely. Returns the
+// error in one line, empty if there is none. No filter writes more than the chunk and a few bytes.
+std::string undo_hdf5_filters(const std::vector<Hdf5Filter>& filters, uint32_t mask,
+                              size_t element_bytes, std::span<const uint8_t> stored,
+                              std::span<uint8_t> out);
 
 }  // namespace headrace

@@ -7,8 +7,8 @@
 
 #include "headrace/codecs/codec.h"
 #include "headrace/formats/arrays/array_columns.h"
-#include "headrace/formats/hdf5/hdf5_global_heap.h"
 #include "headrace/formats/hdf5/hdf5_groups.h"
+#include "headrace/formats/hdf5/hdf5_heap.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/sources/readable_text.h"
 

@@ -13,6 +13,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -113,5 +114,14 @@ class Hdf5File {
   int address_bytes_ = 8, length_bytes_ = 8;
   uint64_t root_ = kHdf5Undefined;
 };
+
+// --- Version 2 B-trees (hdf5_tree.cc) ---
+// Sorted records of a fixed size, of any type. They store the names of large
+// groups, and the chunks of datasets that can grow in several dimensions.
+
+// Calls `use` with each record, in order. `types`: the accepted record types; `use` is passed the
+// actual type. Throws Exception.
+void visit_hdf5_tree(const Hdf5File& file, uint64_t address, std::span<const uint8_t> types,
+                     const std::function<void(uint8_t type, std::span<const uint8_t>)>& use);
 
 }  // namespace headrace

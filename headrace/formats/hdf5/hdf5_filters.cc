@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/hdf5/hdf5_filters.h"
-
 #include <isa-l/igzip_lib.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/formats/hdf5/hdf5_checksum.h"
+#include "headrace/formats/hdf5/hdf5_dataset.h"
 
 namespace headrace {
 namespace {

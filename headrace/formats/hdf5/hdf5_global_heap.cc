@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/hdf5/hdf5_global_heap.h"
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "headrace/formats/hdf5/hdf5_heap.h"
 
 namespace headrace {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collections of values written by hand: section III.E of the format's specification.
-#include "headrace/formats/hdf5/hdf5_global_heap.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "headrace/formats/hdf5/hdf5_heap.h"
 #include "headrace/formats/hdf5/hdf5_test_structures.h"
 
 namespace headrace::hdf5_test {

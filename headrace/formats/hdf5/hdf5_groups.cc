@@ -6,8 +6,8 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "headrace/formats/hdf5/hdf5_file.h"
 #include "headrace/formats/hdf5/hdf5_heap.h"
-#include "headrace/formats/hdf5/hdf5_tree.h"
 
 namespace headrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "headrace/base/text.h"
-#include "headrace/sources/columns/array_bytes.h"
+#include "headrace/sources/columns/array_elements.h"
 #include "headrace/sources/readable_text.h"
 
 namespace headrace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "headrace/formats/hdf5/hdf5_fields.h"
-#include "headrace/formats/hdf5/hdf5_global_heap.h"
+#include "headrace/formats/hdf5/hdf5_heap.h"
 
 namespace headrace {
 

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "headrace/formats/format.h"
-#include "headrace/formats/hdf5/hdf5_filters.h"
+#include "headrace/formats/hdf5/hdf5_dataset.h"
 #include "headrace/formats/hdf5/hdf5_test_damage.h"
 #include "headrace/sources/source.h"
 #include "headrace/storage/temporary_folder.h"

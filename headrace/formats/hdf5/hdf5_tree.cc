@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/hdf5/hdf5_tree.h"
-
 #include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <vector>
+
+#include "headrace/formats/hdf5/hdf5_file.h"
 
 namespace headrace {
 namespace {

@@ -11,7 +11,6 @@
 #include "headrace/formats/lmdb/lmdb_pages.h"
 #include "headrace/formats/lmdb/lmdb_records.h"
 #include "headrace/formats/lmdb/lmdb_values.h"
-#include "headrace/formats/shards/extent_column.h"
 #include "headrace/formats/shards/extent_source.h"
 #include "headrace/formats/shards/shard_files.h"
 #include "headrace/sources/readable_text.h"

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/formats/arrays/tensor_shapes.h"
+#include "headrace/base/tensor.h"
 #include "headrace/sources/schema.h"
 
 namespace headrace {

@@ -10,7 +10,6 @@
 #include "headrace/base/json_reader.h"
 #include "headrace/base/text.h"
 #include "headrace/fields/media.h"
-#include "headrace/formats/manifest/manifest_numbers.h"
 #include "headrace/sources/readable_text.h"
 
 namespace headrace {

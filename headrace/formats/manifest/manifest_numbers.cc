@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/manifest/manifest_numbers.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 
 #include "headrace/base/number_text.h"
+#include "headrace/formats/manifest/manifest_columns.h"
 
 namespace headrace {
 namespace {

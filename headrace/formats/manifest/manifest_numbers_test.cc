@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/manifest/manifest_numbers.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "headrace/formats/manifest/manifest_columns.h"
 
 namespace headrace {
 namespace {

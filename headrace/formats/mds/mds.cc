@@ -12,7 +12,6 @@
 #include "headrace/formats/format.h"
 #include "headrace/formats/mds/mds_columns.h"
 #include "headrace/formats/mds/mds_index.h"
-#include "headrace/formats/shards/extent_column.h"
 #include "headrace/formats/shards/extent_source.h"
 #include "headrace/formats/shards/unpacked_files.h"
 #include "headrace/sources/fingerprint.h"

@@ -9,11 +9,11 @@
 #include <optional>
 
 #include "headrace/base/byte_stream.h"
+#include "headrace/base/tensor.h"
 #include "headrace/base/text.h"
 #include "headrace/base/utf8.h"
-#include "headrace/formats/arrays/tensor_shapes.h"
 #include "headrace/formats/mds/mds_columns.h"
-#include "headrace/sources/columns/array_bytes.h"
+#include "headrace/sources/columns/array_elements.h"
 #include "headrace/sources/readable_text.h"
 
 namespace headrace {

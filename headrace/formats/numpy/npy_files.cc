@@ -10,7 +10,7 @@
 #include "headrace/formats/folder/folder_listing.h"
 #include "headrace/formats/folder/splits.h"
 #include "headrace/formats/numpy/npy_array.h"
-#include "headrace/sources/columns/array_bytes.h"
+#include "headrace/sources/columns/array_elements.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/readable_text.h"

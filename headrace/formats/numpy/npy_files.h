@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/formats/numpy/npy_header.h"
+#include "headrace/formats/numpy/npy_array.h"
 #include "headrace/sources/classes.h"
 #include "headrace/sources/name_list.h"
 #include "headrace/sources/source.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/numpy/npy_header.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -8,6 +6,7 @@
 
 #include "headrace/base/byte_stream.h"
 #include "headrace/formats/arrays/array_errors.h"
+#include "headrace/formats/numpy/npy_array.h"
 #include "headrace/sources/readable_text.h"
 
 namespace headrace {

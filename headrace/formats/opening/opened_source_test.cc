@@ -11,7 +11,6 @@
 #include "headrace/sources/columns/columns.h"
 #include "headrace/sources/combined/combined.h"
 #include "headrace/sources/field_kinds.h"
-#include "headrace/sources/row_groups.h"
 #include "headrace/sources/source_test_reads.h"
 #include "headrace/sources/subset.h"
 #include "headrace/storage/temporary_folder.h"

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "headrace/base/clock.h"
-#include "headrace/base/cores.h"
 #include "headrace/base/mutex.h"
+#include "headrace/base/process_limits.h"
 #include "headrace/fields/kind.h"
 #include "headrace/formats/pack/indexed_video.h"
 #include "headrace/formats/pack/pack_input.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/pack/pack_manifest.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
+
+#include "headrace/formats/pack/pack_output.h"
 
 namespace headrace {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expected headers are from numpy.lib.format.
-#include "headrace/formats/pack/pack_manifest.h"
-
 #include <gtest/gtest.h>
 
+#include "headrace/formats/pack/pack_output.h"
 #include "headrace/formats/pack/pack_test_files.h"
 #include "headrace/formats/pack/pack_writer.h"
 #include "headrace/storage/crc32c.h"

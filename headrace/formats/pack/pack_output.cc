@@ -18,7 +18,7 @@
 #include "headrace/formats/pack/pack_writer.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/folder_entries.h"
-#include "headrace/storage/random_name.h"
+#include "headrace/storage/local_files.h"
 
 namespace headrace {
 namespace {
@@ -93,7 +93,7 @@ bool rename_to_free_name(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-std::string escaping_part(std::string_view key) {
+std::string why_unsafe_key(std::string_view key) {
   if (key.empty()) return "it is empty";
   if (key.front() == '/') return "it is an absolute path";
   if (key.find('\0') != std::string_view::npos) return "it contains a NUL byte";
@@ -160,7 +160,7 @@ std::string OutputFolder::temporary_name() {
 }
 
 bool OutputFolder::write(std::string_view name, std::span<const uint8_t> bytes) {
-  if (std::string wrong = escaping_part(name); !wrong.empty()) refuse(name, wrong);
+  if (std::string wrong = why_unsafe_key(name); !wrong.empty()) refuse(name, wrong);
   if (holds(joined(path_, name), bytes)) return false;
   const std::string temporary = temporary_name();
   write_all(temporary, bytes);

@@ -9,12 +9,11 @@
 #include <string>
 
 #include "headrace/base/clock.h"
-#include "headrace/base/cores.h"
 #include "headrace/base/json_writer.h"
+#include "headrace/base/process_limits.h"
 #include "headrace/base/text.h"
 #include "headrace/fields/media.h"
 #include "headrace/formats/pack/indexed_video.h"
-#include "headrace/formats/pack/pack_manifest.h"
 #include "headrace/formats/pack/pack_output.h"
 #include "headrace/formats/pack/pack_writer.h"
 #include "headrace/sources/in_order.h"
@@ -158,12 +157,12 @@ class Unpacking {
   void check_keys() const {
     for (const PackFile& file : pack_.files) {
       for (int64_t i = 0; i < file.records() && !files_.empty(); ++i) {
-        const std::string wrong = escaping_part(file.key(i));
+        const std::string wrong = why_unsafe_key(file.key(i));
         if (!wrong.empty()) OutputFolder::refuse(file.key(i), wrong);
       }
     }
     for (const Field& field : header_.schema) {
-      const std::string wrong = escaping_part(field.name);
+      const std::string wrong = why_unsafe_key(field.name);
       if (!wrong.empty()) OutputFolder::refuse(field.name, wrong);
     }
   }

@@ -2,13 +2,15 @@
 // The records of RecordIO files: MXNet's IRHeader, and the data after it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "headrace/formats/recordio/recordio_keys.h"
 #include "headrace/formats/shards/extent_source.h"
+#include "headrace/sources/name_list.h"
 
 namespace headrace {
 
@@ -31,6 +33,25 @@ struct RecordIoOptions {
   bool header = true;  // records begin with an IRHeader
   RecordIoLabel label = RecordIoLabel::kNone;
   std::vector<std::string> classes;
+};
+
+// The keys of records in a RecordIO file's index. If all keys equal the record numbers, they take
+// no memory; other numbers take eight bytes each.
+class RecordIoKeys {
+ public:
+  // Adds the key of the next record; empty if the index does not contain it.
+  void add(std::string_view key);
+  std::optional<std::string> operator[](int64_t record) const;
+  void shrink();
+
+ private:
+  enum class Form : uint8_t { kCounted, kNumbers, kNames };
+  void widen(Form form);
+
+  Form form_ = Form::kCounted;
+  int64_t size_ = 0;
+  std::vector<int64_t> numbers_;
+  NameList names_;
 };
 
 class RecordIoSource final : public ExtentSource {

@@ -6,7 +6,7 @@
 
 #include "headrace/formats/format_test_damage.h"
 #include "headrace/formats/recordio/recordio_frames.h"
-#include "headrace/formats/recordio/recordio_keys.h"
+#include "headrace/formats/recordio/recordio_source.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/sources/source_test_reads.h"
 #include "headrace/storage/temporary_folder.h"

@@ -5,9 +5,8 @@
 #include <atomic>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/base/cores.h"
 #include "headrace/base/number_text.h"
-#include "headrace/formats/shards/index_sidecar.h"
+#include "headrace/base/process_limits.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/in_order.h"
 #include "headrace/storage/crc32c.h"
@@ -313,10 +312,6 @@ std::optional<ContainerIndex> cached_index(std::string_view kind, const FileSet&
   return index_from_bytes(kept.bytes(), kind, files);
 }
 
-}  // namespace
-
-namespace {
-
 // Switches to the mapping of an index that was just cached, if it is large.
 ContainerIndex shared(ContainerIndex made, std::string_view kind, const FileSet& files,
                       const CacheDirectory& cache) {
@@ -341,8 +336,8 @@ ContainerIndex find_or_scan(std::string_view kind, const FileSet& files, const S
                             const Progress& progress, const CacheDirectory& cache) {
   if (std::optional<ContainerIndex> kept = cached_index(kind, files, cache))
     return std::move(*kept);
-  if (std::optional<ContainerIndex> beside = index_from_sidecar(kind, files, cache)) {
-    return std::move(*beside);
+  if (std::optional<ContainerIndex> sidecar = index_from_sidecar(kind, files, cache)) {
+    return std::move(*sidecar);
   }
   const int64_t began_ns = now_ns();
   ContainerIndex index = scan_all(files, scan, progress);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index of a container: the position of each record. It is found by scanning the files once, on
 // all cores, and stored in the user's cache folder, where it is valid until the files change, or
-// next to the data (index_sidecar.h). A large index is mapped, so that the processes of a
+// next to the data (its sidecar, see below). A large index is mapped, so that the processes of a
 // machine share it.
 //
 // Data that a scan cannot parse is not silently dropped: the rest of the file after the error is
@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headrace/base/buffer.h"
 #include "headrace/base/error.h"
 #include "headrace/formats/shards/extents.h"
 #include "headrace/sources/source.h"
@@ -78,5 +79,24 @@ std::optional<ContainerIndex> index_from_bytes(std::span<const uint8_t> bytes,
                                                std::string_view kind, const FileSet& files,
                                                std::shared_ptr<const void> owner = nullptr);
 std::string container_index_name(std::string_view kind, const FileSet& files);
+
+// --- The sidecar (index_sidecar.cc) ---
+// A container's index stored next to remote data, for all machines that open it: an object in the
+// folder ".headrace" below the files' folder. Its name is derived from the files and their
+// versions, so that an index of other versions is never found; its contents are validated like
+// those of a cached index. Only `headrace index` writes it.
+
+// The path of the index, whether or not it exists; empty for local files, and for files whose
+// version cannot be determined.
+std::string sidecar_path(std::string_view kind, const FileSet& files);
+// The bytes of the index, unverified; empty if not available.
+std::optional<Buffer> read_sidecar(std::string_view kind, const FileSet& files);
+
+struct IndexSidecar {
+  std::string path;
+  std::vector<uint8_t> bytes;
+};
+// The indexes of all containers that a source is made of.
+std::vector<IndexSidecar> index_sidecars(const Source& source);
 
 }  // namespace headrace

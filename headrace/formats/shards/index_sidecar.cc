@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/shards/index_sidecar.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "headrace/base/number_text.h"
 #include "headrace/base/text.h"
+#include "headrace/formats/shards/container_index.h"
 #include "headrace/formats/shards/extent_source.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/source_around.h"

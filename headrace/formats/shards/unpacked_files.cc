@@ -6,8 +6,8 @@
 #include <atomic>
 #include <utility>
 
-#include "headrace/base/cores.h"
 #include "headrace/base/number_text.h"
+#include "headrace/base/process_limits.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/in_order.h"
 #include "headrace/storage/paths.h"

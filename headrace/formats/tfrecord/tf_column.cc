@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/tfrecord/tf_column.h"
-
 #include <algorithm>
 #include <optional>
 #include <string>
 
-#include "headrace/formats/shards/extent_column.h"
-#include "headrace/formats/tfrecord/tf_values.h"
+#include "headrace/formats/shards/extent_source.h"
+#include "headrace/formats/tfrecord/tf_fields.h"
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
+#include "headrace/formats/tfrecord/tfrecord_source.h"
 
 namespace headrace {
 namespace {

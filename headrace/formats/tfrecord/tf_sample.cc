@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/tfrecord/tf_sample.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "headrace/base/utf8.h"
 #include "headrace/codecs/codec.h"
+#include "headrace/formats/tfrecord/tf_fields.h"
 
 namespace headrace {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/tfrecord/tf_values.h"
-
 #include <string>
 
 #include "headrace/base/utf8.h"
+#include "headrace/formats/tfrecord/tf_fields.h"
 #include "headrace/sources/readable_text.h"
 
 namespace headrace {

@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "headrace/base/registry.h"
-#include "headrace/formats/tfrecord/tf_column.h"
-#include "headrace/formats/tfrecord/tf_values.h"
+#include "headrace/formats/tfrecord/tf_fields.h"
 #include "headrace/formats/tfrecord/tfrecord_frames.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/readable_text.h"

@@ -3,14 +3,17 @@
 // of each record.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "headrace/formats/shards/container_index.h"
 #include "headrace/formats/shards/extent_source.h"
 #include "headrace/formats/tfrecord/tf_fields.h"
+#include "headrace/storage/file_set.h"
 
 namespace headrace {
 
@@ -52,5 +55,11 @@ class TfRecordSource final : public ExtentSource {
   std::vector<size_t> next_;                                 // next field with the same feature
   uint64_t fingerprint_ = 0;
 };
+
+// Reads one integer feature of many TFRecords, without the other bytes of the records
+// (tf_column.cc): the values of all records, with `offset` added; -1 for bad records. Uses all
+// cores. Does not verify checksums. Throws Exception: storage errors, with their location.
+std::vector<int64_t> tf_integer_column(const FileSet& files, const ContainerIndex& index,
+                                       std::string_view feature, int64_t offset);
 
 }  // namespace headrace

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/tokens/megatron_index.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -8,6 +6,7 @@
 #include <span>
 
 #include "headrace/formats/arrays/array_errors.h"
+#include "headrace/formats/tokens/tokens.h"
 #include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/tokens/open_token_file.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -8,8 +6,8 @@
 #include "headrace/base/text.h"
 #include "headrace/formats/arrays/array_errors.h"
 #include "headrace/formats/numpy/npy_files.h"
-#include "headrace/formats/tokens/megatron_index.h"
-#include "headrace/sources/columns/integers.h"
+#include "headrace/formats/tokens/tokens.h"
+#include "headrace/sources/columns/array_elements.h"
 #include "headrace/sources/readable_text.h"
 #include "headrace/storage/file.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/tokens/token_files.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -8,8 +6,8 @@
 
 #include "headrace/base/text.h"
 #include "headrace/formats/arrays/array_errors.h"
-#include "headrace/sources/columns/array_bytes.h"
-#include "headrace/sources/columns/integers.h"
+#include "headrace/formats/tokens/tokens.h"
+#include "headrace/sources/columns/array_elements.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/readable_text.h"
 #include "headrace/storage/async_storage.h"

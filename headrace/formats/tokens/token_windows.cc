@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/tokens/token_windows.h"
-
 #include <algorithm>
 
 #include "headrace/base/text.h"
-#include "headrace/sources/columns/integers.h"
+#include "headrace/formats/tokens/tokens.h"
+#include "headrace/sources/columns/array_elements.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/readable_text.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Token ids for language models: windows of tokens, or documents, for files in which their ends are
 // known.
+#include "headrace/formats/tokens/tokens.h"
+
 #include <algorithm>
 #include <map>
 
@@ -8,9 +10,6 @@
 #include "headrace/base/text.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/shards/shard_files.h"
-#include "headrace/formats/tokens/open_token_file.h"
-#include "headrace/formats/tokens/token_documents.h"
-#include "headrace/formats/tokens/token_windows.h"
 #include "headrace/sources/in_order.h"
 #include "headrace/sources/readable_text.h"
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expected tokens are written by hand; the layouts are what nanoGPT, llm.c and Megatron-LM publish.
+#include "headrace/formats/tokens/tokens.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "headrace/formats/arrays/array_test_files.h"
 #include "headrace/formats/format.h"
-#include "headrace/formats/tokens/megatron_index.h"
 #include "headrace/sources/value_parts.h"
 #include "headrace/storage/temporary_folder.h"
 

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "headrace/base/registry.h"
+#include "headrace/base/tensor.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/arrays/array_columns.h"
 #include "headrace/formats/arrays/array_errors.h"
-#include "headrace/formats/arrays/tensor_shapes.h"
 #include "headrace/formats/arrays/zip_directory.h"
 #include "headrace/formats/format.h"
 #include "headrace/formats/torch_file/torch_pickle.h"

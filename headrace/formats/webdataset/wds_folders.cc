@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/webdataset/wds_folders.h"
-
 #include <algorithm>
 #include <set>
 
 #include "headrace/formats/folder/splits.h"
+#include "headrace/formats/webdataset/wds_source.h"
 
 namespace headrace {
 namespace {

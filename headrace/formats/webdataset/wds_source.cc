@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "headrace/base/cores.h"
+#include "headrace/base/process_limits.h"
 #include "headrace/base/utf8.h"
 #include "headrace/formats/shards/extent_source.h"
 #include "headrace/formats/webdataset/tar.h"
+#include "headrace/formats/webdataset/wds_fields.h"
 #include "headrace/formats/webdataset/wds_scan.h"
-#include "headrace/formats/webdataset/wds_values.h"
 #include "headrace/sources/in_order.h"
 #include "headrace/sources/readable_text.h"
 

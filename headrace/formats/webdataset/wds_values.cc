@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/formats/webdataset/wds_values.h"
-
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,8 +8,8 @@
 #include "headrace/base/number_text.h"
 #include "headrace/base/text.h"
 #include "headrace/formats/numpy/npy_array.h"
-#include "headrace/formats/numpy/npy_header.h"
-#include "headrace/sources/columns/array_bytes.h"
+#include "headrace/formats/webdataset/wds_fields.h"
+#include "headrace/sources/columns/array_elements.h"
 
 namespace headrace {
 namespace {

@@ -13,7 +13,6 @@
 #include "headrace/formats/webdataset/wds_fields.h"
 #include "headrace/formats/webdataset/wds_scan.h"
 #include "headrace/formats/webdataset/wds_source.h"
-#include "headrace/formats/webdataset/wds_values.h"
 #include "headrace/sources/readable_text.h"
 
 namespace headrace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "headrace/base/distributions.h"
+#include "headrace/base/random.h"
 #include "headrace/base/registry.h"
 #include "headrace/ops/batch/batch_mixing.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MixUp: blends the records of a group, and their labels.
-#include "headrace/base/distributions.h"
+#include "headrace/base/random.h"
 #include "headrace/base/registry.h"
 #include "headrace/ops/batch/batch_mixing.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "headrace/base/registry.h"
-#include "headrace/fields/box_format.h"
+#include "headrace/fields/boxes.h"
 #include "headrace/fields/rows.h"
 #include "headrace/ops/detection/joined_rows.h"
 #include "headrace/ops/row_op.h"

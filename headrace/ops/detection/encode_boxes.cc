@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "headrace/base/registry.h"
-#include "headrace/fields/box_format.h"
+#include "headrace/fields/boxes.h"
 #include "headrace/fields/rows.h"
 #include "headrace/kernels/boxes/anchor_match.h"
 #include "headrace/ops/row_op.h"

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "headrace/base/registry.h"
-#include "headrace/fields/box_format.h"
+#include "headrace/fields/boxes.h"
 #include "headrace/ops/row_op.h"
 
 namespace headrace {

@@ -2,7 +2,7 @@
 // AugMix: mixes an image with the results of chains of operations.
 #include <algorithm>
 
-#include "headrace/base/distributions.h"
+#include "headrace/base/random.h"
 #include "headrace/base/registry.h"
 #include "headrace/ops/policies/augmentation.h"
 

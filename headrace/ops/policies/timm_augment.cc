@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "headrace/base/distributions.h"
+#include "headrace/base/random.h"
 #include "headrace/base/registry.h"
 #include "headrace/kernels/color/blend_rows.h"
 #include "headrace/ops/color/tone_steps.h"

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "headrace/base/registry.h"
-#include "headrace/fields/box_format.h"
+#include "headrace/fields/boxes.h"
 #include "headrace/fields/rotated_box.h"
 #include "headrace/ops/row_op.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SanitizeBoundingBoxes: drops degenerate boxes, with their labels and masks.
 #include "headrace/base/registry.h"
-#include "headrace/fields/box_format.h"
+#include "headrace/fields/boxes.h"
 #include "headrace/fields/rotated_box.h"
 #include "headrace/ops/row_op.h"
 

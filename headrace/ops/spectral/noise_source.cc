@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "headrace/codecs/audio/sound.h"
-#include "headrace/fields/byte_ranges_of.h"
 #include "headrace/fields/numbers.h"
+#include "headrace/fields/record.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/spectral/sound_op.h"
 

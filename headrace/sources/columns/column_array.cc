@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sources/columns/column_array.h"
-
 #include <algorithm>
 #include <array>
 
 #include "headrace/fields/media.h"
 #include "headrace/fields/pictures.h"
-#include "headrace/sources/columns/integers.h"
+#include "headrace/sources/columns/array_elements.h"
+#include "headrace/sources/columns/column_cell.h"
 #include "headrace/sources/readable_text.h"
 
 namespace headrace {

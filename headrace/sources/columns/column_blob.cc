@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sources/columns/column_blob.h"
-
 #include <algorithm>
 
 #include "headrace/base/text.h"
 #include "headrace/fields/media.h"
-#include "headrace/storage/file_ranges.h"
+#include "headrace/sources/columns/column_cell.h"
+#include "headrace/storage/file_set.h"
 
 namespace headrace {
 namespace {

@@ -5,9 +5,6 @@
 
 #include "headrace/base/text.h"
 #include "headrace/fields/media.h"
-#include "headrace/sources/columns/column_array.h"
-#include "headrace/sources/columns/column_blob.h"
-#include "headrace/sources/columns/column_window.h"
 #include "headrace/sources/named_files.h"
 #include "headrace/sources/readable_text.h"
 #include "headrace/storage/paths.h"

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,5 +67,40 @@ bool take_encoded(FieldKind kind, Field& field);
 [[noreturn]] void bad_column(const std::string& name, const std::string& what,
                              const std::string& hint = {});
 [[noreturn]] void no_columns();
+
+// --- Columns of arrays, in memory or in files (column_array.cc) ---
+
+// make_cell() for such columns.
+Field make_array(ArrayColumn& array, const Column& column, Cell& cell);
+Field make_file_array(FileArray& array, const Column& column, Cell& cell);
+// add_cell() for such columns. There may be many values, so only the bytes at sixteen positions are
+// added.
+void add_array(const Cell& cell, int64_t count, Fingerprint& print);
+
+// --- Columns of variable-length values in Arrow's layout (column_blob.cc) ---
+
+struct Blob {
+  const uint8_t* data = nullptr;  // null if in a file
+  int file = -1;                  // index in the column's files; -1: in memory
+  uint64_t position = 0;
+  size_t bytes = 0;
+
+  // Reads the first out.size() bytes.
+  Result<void> read(const BlobColumn& column, std::span<uint8_t> out) const;
+};
+// The location of a record's blob; empty if the record has none.
+std::optional<Blob> blob_of(const Cell& cell, int64_t record);
+
+// make_cell() for such columns.
+Field make_blobs(BlobColumn& blobs, const Column& column, Cell& cell);
+// add_cell() for such columns: adds the length and first bytes of some values.
+void add_blobs(const Cell& cell, int64_t count, Fingerprint& print);
+
+// --- Columns of windows, the rows of an array around each record (column_window.cc) ---
+
+// make_cell() for such columns.
+Field make_window(WindowColumn& rows, const Column& column, Cell& cell);
+// For Cell::Form::kWindow: fills `out`. REQUIRES: out.size() == bytes * offsets.size().
+void read_window(const Cell& cell, int64_t record, std::span<uint8_t> out);
 
 }  // namespace headrace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sources/columns/column_window.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <utility>
+
+#include "headrace/sources/columns/column_cell.h"
 
 namespace headrace {
 

@@ -4,9 +4,7 @@
 #include <algorithm>
 
 #include "headrace/base/text.h"
-#include "headrace/sources/columns/column_blob.h"
 #include "headrace/sources/columns/column_cell.h"
-#include "headrace/sources/columns/column_window.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/named_files.h"

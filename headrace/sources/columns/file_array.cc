@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "headrace/sources/columns/array_bytes.h"
+#include "headrace/sources/columns/array_elements.h"
 
 namespace headrace {
 namespace {

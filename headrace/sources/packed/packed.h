@@ -55,4 +55,10 @@ struct Packed {
 Packed packed(const SourcePtr& source, const PackedRowOptions& options,
               const Progress& progress = {});
 
+// The source of packed rows: reads the pieces of documents that make up a row (packed_source.cc).
+// `fields`: of the documents. `of_lengths`: a hash of the documents' lengths. REQUIRES: the checks
+// of packed.cc have passed.
+SourcePtr packed_source(SourcePtr documents, const PackedRowOptions& options,
+                        const DocumentFields& fields, DocumentRows rows, uint64_t of_lengths);
+
 }  // namespace headrace

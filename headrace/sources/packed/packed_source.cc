@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/sources/packed/packed_source.h"
-
 #include <algorithm>
 #include <array>
 
-#include "headrace/sources/columns/integers.h"
+#include "headrace/sources/columns/array_elements.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/packed/document_errors.h"
-#include "headrace/sources/packed/row_fields.h"
+#include "headrace/sources/packed/packed.h"
+#include "headrace/sources/packed/packing.h"
 #include "headrace/sources/packed/row_images.h"
 #include "headrace/sources/readable_text.h"
 #include "headrace/sources/value_parts.h"

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assigns documents of different lengths to rows of a fixed length (bin packing). Works on lengths
-// only, not on tokens; a pure function of its arguments.
+// Assigns documents of different lengths to rows of a fixed length (bin packing), and computes the
+// fields that follow from that. Works on lengths only, not on tokens, except for labels. Pure
+// functions of their arguments; thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
+
+#include "headrace/base/dtype.h"
 
 namespace headrace {
 
@@ -52,5 +56,17 @@ struct DocumentRows {
 // In a row, pieces are in the order of documents. O(n log n) at most. REQUIRES: lengths are not
 // negative, fewer than 2^31 documents, 1 <= length < 2^31.
 DocumentRows pack_documents(const std::vector<int64_t>& lengths, const RowPacking& options);
+
+// --- The fields of a row that are computed from the positions of its pieces, and labels ---
+
+using PackedPieces = std::span<const PackedPiece>;
+
+// Each of `length` elements; see Note [Fields of a packed row].
+void write_position_ids(PackedPieces pieces, std::span<int64_t> out);
+void write_segment_ids(PackedPieces pieces, std::span<int32_t> out);
+void write_cu_seqlens(PackedPieces pieces, int64_t length, std::span<int32_t> out);
+// Labels of one piece, from its values and, if the document continues, the next value.
+void write_labels(const PackedPiece& piece, const uint8_t* values, DType dtype, int shift,
+                  int64_t ignore_index, uint8_t* out);
 
 }  // namespace headrace

@@ -8,8 +8,6 @@
 #include <tuple>
 #include <vector>
 
-#include "headrace/sources/packed/row_fields.h"
-
 namespace headrace {
 namespace {
 

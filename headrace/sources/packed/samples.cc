@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/sources/columns/integers.h"
+#include "headrace/sources/columns/array_elements.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/packed/document_errors.h"

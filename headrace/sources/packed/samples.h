@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/sources/packed/image_forms.h"
+#include "headrace/sources/packed/image_layout.h"
 #include "headrace/sources/source.h"
 
 namespace headrace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "headrace/base/cores.h"
+#include "headrace/base/process_limits.h"
 #include "headrace/fields/kind.h"
 #include "headrace/fields/media.h"
 #include "headrace/kernels/content_hash.h"

@@ -10,10 +10,10 @@
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/storage/remote/azure_signature.h"
-#include "headrace/storage/remote/bucket_files.h"
-#include "headrace/storage/remote/cloud_state.h"
+#include "headrace/storage/remote/cloud.h"
 #include "headrace/storage/remote/object_list.h"
 #include "headrace/storage/remote/per_process.h"
+#include "headrace/storage/remote/remote_files.h"
 #include "headrace/storage/remote/url.h"
 
 namespace headrace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/storage/remote/bucket_files.h"
-
 #include <algorithm>
 #include <cerrno>
 #include <deque>
@@ -11,6 +9,7 @@
 #include "headrace/base/mutex.h"
 #include "headrace/storage/remote/known_objects.h"
 #include "headrace/storage/remote/object_list.h"
+#include "headrace/storage/remote/remote_files.h"
 #include "headrace/storage/storage_errors.h"
 
 namespace headrace {

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "headrace/base/registry.h"
-#include "headrace/storage/remote/bucket_files.h"
-#include "headrace/storage/remote/cloud_state.h"
+#include "headrace/storage/remote/cloud.h"
 #include "headrace/storage/remote/object_list.h"
 #include "headrace/storage/remote/per_process.h"
+#include "headrace/storage/remote/remote_files.h"
 #include "headrace/storage/remote/sigv4.h"
 #include "headrace/storage/remote/url.h"
 

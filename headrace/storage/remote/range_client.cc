@@ -14,14 +14,13 @@
 #include <thread>
 #include <utility>
 
-#include "headrace/base/blocked_signals.h"
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
+#include "headrace/base/signals.h"
 #include "headrace/storage/burst_threads.h"
 #include "headrace/storage/remote/curl_loop.h"
 #include "headrace/storage/remote/pace.h"
 #include "headrace/storage/remote/per_process.h"
-#include "headrace/storage/remote/redirect.h"
 #include "headrace/storage/remote/transfer.h"
 #include "headrace/storage/storage_errors.h"
 

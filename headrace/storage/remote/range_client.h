@@ -132,4 +132,11 @@ class RangeClient {
 // Addresses are shown without their query.
 Error request_error(const std::string& path, std::string what, std::string hint = {});
 
+// Whether a request may follow a redirect (redirect.cc): the request for the URL that `from` is
+// redirected to. Headers and credentials are for the original server, so they are not sent to
+// another one. If the redirect must not be followed, `what` of the error is the reason: "to another
+// server, https://other". `any_redirect`: RemoteOptions::any_redirect.
+Result<HttpRequest> redirected(const HttpRequest& from, const std::string& location,
+                               bool any_redirect);
+
 }  // namespace headrace

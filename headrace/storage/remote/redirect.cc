@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/storage/remote/redirect.h"
-
 #include <optional>
 #include <string_view>
 
+#include "headrace/storage/remote/range_client.h"
 #include "headrace/storage/remote/url.h"
 
 namespace headrace {

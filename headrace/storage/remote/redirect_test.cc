@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Promise: a redirect never leads a request away from TLS or to a server that the user did not
 // name, and credentials never leave the server that they are for.
-#include "headrace/storage/remote/redirect.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "headrace/storage/remote/range_client.h"
 
 namespace headrace {
 namespace {

@@ -219,7 +219,7 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
 // Serves a read from the file's first or last bytes, which were fetched with its status: these are
 // what formats read that inspect many files.
 bool RemoteFiles::answer_from_known(const Request& request, const std::string& path,
-                                   const std::function<void(Answer)>& answer) const {
+                                    const std::function<void(Answer)>& answer) const {
   const FileIdentity& known = *request.piece.known;
   const uint64_t offset = request.piece.offset + request.begin;
   const size_t missing = request.bytes.size() - request.begin;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "headrace/storage/async_storage.h"
+#include "headrace/storage/bucket.h"
 #include "headrace/storage/remote/cloud.h"
 
 namespace headrace {
@@ -43,6 +44,15 @@ class RemoteFiles : public AsyncStorage {
                                     std::shared_ptr<PendingFetch> listing = nullptr) const;
 
   const std::unique_ptr<const Cloud> cloud_;
+};
+
+// Remote files whose folders are key prefixes (bucket_files.cc).
+class BucketFiles final : public RemoteFiles, public Bucket {
+ public:
+  using RemoteFiles::RemoteFiles;
+
+  Result<PathStatus> list_below(const std::string& path, const EachEntry& each) const override;
+  Result<bool> store(const std::string& path, std::string content) const override;
 };
 
 }  // namespace headrace

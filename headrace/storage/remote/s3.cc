@@ -7,10 +7,10 @@
 
 #include "headrace/base/mutex.h"
 #include "headrace/base/registry.h"
-#include "headrace/storage/remote/bucket_files.h"
-#include "headrace/storage/remote/cloud_state.h"
+#include "headrace/storage/remote/cloud.h"
 #include "headrace/storage/remote/object_list.h"
 #include "headrace/storage/remote/per_process.h"
+#include "headrace/storage/remote/remote_files.h"
 #include "headrace/storage/remote/sigv4.h"
 #include "headrace/storage/remote/url.h"
 
