@@ -375,7 +375,7 @@ std::unique_ptr<PluginCodec> declared_codec(DeclarationCheck& check, const headr
   std::vector<Signature> signatures = signatures_of(check, table.signatures);
   for (const Signature& signature : signatures) {
     if (const std::string other = other_files(signature, plugin); !other.empty())
-      check.refuse("its signature is that of " + other);
+      check.refuse("it has the same signature as " + other);
   }
   CodecRecord& record = out->record;
   record.name = name;
