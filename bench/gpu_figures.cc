@@ -172,7 +172,7 @@ void time_resize(Flight& flight) {
   };
   for_each_kernel(flight.resizes(), flight.resize_memory(),
                   [&]<class Kernel>(const Kernel& kernel) {
-                    if constexpr (requires { kernel.most_outputs; }) {
+                    if constexpr (requires { kernel.max_outputs; }) {
                       add(weights, kernel);
                     } else if constexpr (Kernel::kColumns == 4) {
                       add(along, kernel);

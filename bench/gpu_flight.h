@@ -129,7 +129,7 @@ class Flight {
   }
 
   int spacing() const { return spacing_; }
-  int64_t samples() const { return batch_.sizes().pictures; }
+  int64_t samples() const { return batch_.sizes().images; }
   const ResizePlan& resizes() const { return resizes_; }
   const ResizeMemory& resize_memory() const { return resize_at_; }
   const PictureBatch& finish() const { return finish_; }
@@ -161,9 +161,9 @@ class Flight {
     int64_t longest = 0;
     uint32_t made = ~0u;  // the picture that the tables belong to
     for (const WalkGroup& group : batch_.walk_groups()) {
-      DevicePicture picture = batch_.picture(group.picture);
-      if (made != group.picture) make_tables(at, picture, tables);
-      made = group.picture;
+      DeviceImage picture = batch_.image(group.image);
+      if (made != group.image) make_tables(at, picture, tables);
+      made = group.image;
       picture.first_block = 0;
       for (RowJob job : batch_.row_jobs().subspan(group.first_job, group.jobs)) {
         job.first_block = 0;
@@ -208,19 +208,16 @@ class Flight {
   }
 
  private:
-  static void make_tables(const DeviceJpegMemory& at, DevicePicture picture, WalkTables& tables) {
-    const MakeTables kernel{.pictures = &picture,
-                            .codes = at.codes,
-                            .places = at.places,
-                            .tables = &tables,
-                            .count = 1};
+  static void make_tables(const DeviceJpegMemory& at, DeviceImage picture, WalkTables& tables) {
+    const MakeTables kernel{
+        .images = &picture, .codes = at.codes, .places = at.places, .tables = &tables, .count = 1};
     run_items(kernel, 0, kernel.items());
   }
 
   void plan_samples(Device& device) {
     std::vector<ResizeWindow> windows;
     for (size_t i = 0; i < size_t(samples()); ++i) {
-      const DevicePicture& picture = batch_.picture(i);
+      const DeviceImage& picture = batch_.image(i);
       windows.push_back(
           {.from = batch_.row_offset(i, 0, 0),
            .strides = {.row = picture.out_stride, .column = 1, .channel = picture.out_plane},

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "bindings/bindings.h"
-#include "headrace/codecs/audio/sound.h"
+#include "headrace/codecs/audio/audio_clip.h"
 #include "headrace/executor/bad_records.h"
 #include "headrace/fields/pictures.h"
 #include "headrace/image/render.h"
@@ -82,7 +82,7 @@ auto naming(const Origin& origin, auto decode) {
 // damage as long as something can be decoded. `upright`: rotated according to its Exif orientation.
 Array decoded_field(const Buffer& bytes, FieldKind kind, bool strict, bool lenient, bool upright) {
   Renderer& renderer = renderer_of_thread();
-  Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
+  Result<EncodedImage> picture = renderer.open(bytes.bytes(), {});
   if (!picture) throw Exception(picture.error());
   picture->color = record_of(kind).color;
   picture->strict = strict;
@@ -135,7 +135,7 @@ struct Wanted {
 // The image, and the Exif orientation that was not applied; 1 if there is none.
 std::pair<Array, int> decode_wanted(const Buffer& bytes, const Wanted& wanted) {
   Renderer& renderer = renderer_of_thread();
-  Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
+  Result<EncodedImage> picture = renderer.open(bytes.bytes(), {});
   if (!picture) throw Exception(picture.error());
   const Result<PictureForm> form = picture_form(wanted.mode, FieldKind::kImage, picture->header);
   if (!form) throw Exception(form.error());
@@ -150,7 +150,7 @@ std::pair<Array, int> decode_wanted(const Buffer& bytes, const Wanted& wanted) {
   if (wanted.size) {
     const auto [height, width] = *wanted.size;
     if (too_large(height, width)) {
-      throw Exception(grown_too_large("decode", recipe.size(), height, width, "a smaller size="));
+      throw Exception(result_too_large("decode", recipe.size(), height, width, "a smaller size="));
     }
     (void)recipe.resize({int(height), int(width)}, wanted.filter);
   }
@@ -190,13 +190,13 @@ nb::tuple decode(nb::handle encoded, std::string_view mode,
 // An audio file's bytes -> float32 (channels, frames), and the sample rate.
 std::pair<Array, int> decoded_audio(const Buffer& bytes) {
   AudioDecoders decoders;
-  Result<Sound> sound = open_sound(bytes.bytes(), decoders);
-  if (!sound) throw Exception(sound.error());
-  Array out = make_array(DType::kFloat32, {sound->header.channels, sound->frames()});
+  Result<AudioClip> audio = open_audio(bytes.bytes(), decoders);
+  if (!audio) throw Exception(audio.error());
+  Array out = make_array(DType::kFloat32, {audio->header.channels, audio->frames()});
   const Result<void> decoded =
-      decode_sound(*sound, decoders, static_cast<float*>(out.view.data), sound->frames());
+      decode_samples(*audio, decoders, static_cast<float*>(out.view.data), audio->frames());
   if (!decoded) throw Exception(decoded.error());
-  return {std::move(out), sound->header.sample_rate};
+  return {std::move(out), audio->header.sample_rate};
 }
 
 nb::tuple decode_audio(nb::handle encoded, const SourceHandle* source, int64_t record) {
@@ -213,9 +213,9 @@ nb::tuple decode_audio(nb::handle encoded, const SourceHandle* source, int64_t r
 nb::tuple audio_header(nb::handle encoded) {
   const Buffer bytes = padded(encoded);
   AudioDecoders decoders;
-  const Result<Sound> sound = open_sound(bytes.bytes(), decoders);
-  if (!sound) throw Exception(sound.error());
-  return nb::make_tuple(sound->header.frames, sound->header.channels, sound->header.sample_rate);
+  const Result<AudioClip> audio = open_audio(bytes.bytes(), decoders);
+  if (!audio) throw Exception(audio.error());
+  return nb::make_tuple(audio->header.frames, audio->header.channels, audio->header.sample_rate);
 }
 
 }  // namespace

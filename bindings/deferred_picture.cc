@@ -40,7 +40,7 @@ void make(DeferredPicture* self, const nb::bytes& encoded, std::string_view colo
 
 // The file's picture in another color mode, without the operations of this picture.
 DeferredPicture in_color(const DeferredPicture& self, std::string_view color) {
-  Result<EncodedPicture> opened = renderer().open(self.bytes->bytes(), {});
+  Result<EncodedImage> opened = renderer().open(self.bytes->bytes(), {});
   if (!opened) throw Exception(opened.error());
   opened->color = color_from(color);
   return {.bytes = self.bytes, .recipe = Recipe(*opened)};

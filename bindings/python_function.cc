@@ -42,7 +42,7 @@ PythonValue value_from_object(nb::handle object) {
   PythonValue value;
   if (nb::isinstance<DeferredPicture>(object)) {
     const auto& picture = nb::cast<const DeferredPicture&>(object);
-    if (deferred_bytes > kMostDeferredBytes) {
+    if (deferred_bytes > kMaxDeferredBytes) {
       if (std::optional<Array> made = pixels_if_intact(picture)) {
         return value_from_object(nb::cast(*std::move(made)));
       }

@@ -11,7 +11,6 @@
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/fields/media.h"
 #include "headrace/formats/format.h"
-#include "headrace/ops/doc_text.h"
 #include "headrace/ops/op.h"
 
 namespace headrace::python {

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "bindings/bindings.h"
-#include "headrace/base/error.h"
-#include "headrace/codecs/audio/sound.h"
+#include "headrace/base/secrets.h"
+#include "headrace/codecs/audio/audio_clip.h"
 #include "headrace/fields/kind.h"
 #include "headrace/fields/media.h"
 #include "headrace/fields/pictures.h"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The kernels for GPUs: all .cu files, and the files that call the CUDA run time (cuda_*.cc). Where
-# there is no nvcc, files named no_cuda.cc stand in for them. Included after the compile options.
+# there is no nvcc, files named without_cuda.cc stand in for them. Included after the compile options.
 set(HEADRACE_CUDA AUTO CACHE STRING "Kernels for GPUs: AUTO (where nvcc is found), ON or OFF")
 set_property(CACHE HEADRACE_CUDA PROPERTY STRINGS AUTO ON OFF)
 # What is built for 8.0 runs on 8.6 and 8.9 as it is, so each generation is compiled once.
@@ -68,7 +68,7 @@ add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--fmad=false>
                     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-unknown-pragmas>
                     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off>)
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS headrace/*.cu)
-list(FILTER engine_sources EXCLUDE REGEX "/no_cuda\\.cc$")
+list(FILTER engine_sources EXCLUDE REGEX "/without_cuda\\.cc$")
 list(APPEND engine_sources ${cuda_sources})
 # The run time, beside the compiler. (FindCUDAToolkit does not know PyPI's.) Its names stay inside: a
 # framework in the same process brings a run time of its own.

@@ -20,7 +20,7 @@ foreach(source IN LISTS test_sources)
     string(APPEND filter ":-*DeathTest*")
   endif()
   # `./dev gpu` takes these to other machines (tools/gpu_bundle.py finds them by the same words).
-  file(STRINGS ${source} has_gpu_form REGEX "batch_test_places[.]h|places\\(\\)|kGpu" LIMIT_COUNT 1)
+  file(STRINGS ${source} has_gpu_form REGEX "batch_test_devices[.]h|test_devices\\(\\)|kGpu" LIMIT_COUNT 1)
   if(has_gpu_form)
     set(program ${name})
   else()

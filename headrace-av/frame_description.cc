@@ -39,7 +39,7 @@ bool is_known(AVPixelFormat format) {
 }
 
 // Deprecated formats whose name implies full range.
-bool says_full_range(AVPixelFormat format) {
+bool is_full_range_format(AVPixelFormat format) {
   return format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_YUVJ422P ||
          format == AV_PIX_FMT_YUVJ444P;
 }
@@ -67,7 +67,7 @@ ColorMatrix matrix_of(AVColorSpace from, bool is_rgb) {
 }
 
 ColorRange range_of(const AVFrame& frame) {
-  if (says_full_range(static_cast<AVPixelFormat>(frame.format))) return ColorRange::kFull;
+  if (is_full_range_format(static_cast<AVPixelFormat>(frame.format))) return ColorRange::kFull;
   switch (frame.color_range) {
     case AVCOL_RANGE_MPEG:
       return ColorRange::kLimited;

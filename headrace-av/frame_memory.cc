@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kPage = 4096, kAligned = 64;
 // Padding after a plane: as in libavcodec's own buffers, since the engine may read it.
-constexpr size_t kBehindPlane = 16 + kAligned + kReadBeyond;
+constexpr size_t kPlanePadding = 16 + kAligned + kReadPadding;
 
 size_t rounded_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
@@ -80,7 +80,7 @@ int FrameMemory::give_planes(AVCodecContext* context, AVFrame* frame) {
   size_t total = 0, starts[4] = {};
   for (int plane = 0; plane < 4; ++plane) {
     starts[plane] = total;
-    if (sizes[plane]) total += rounded_up(sizes[plane] + kBehindPlane, kAligned);
+    if (sizes[plane]) total += rounded_up(sizes[plane] + kPlanePadding, kAligned);
   }
   AVBufferRef* const buffer = allocate(total);
   if (!buffer) return AVERROR(ENOMEM);

@@ -14,12 +14,12 @@ namespace {
 
 bool complained = false;  // this program has one thread
 
-void hear(void*, int level, const char*, va_list) { complained |= level <= AV_LOG_ERROR; }
+void on_log_message(void*, int level, const char*, va_list) { complained |= level <= AV_LOG_ERROR; }
 
 }  // namespace
 
-void listen_to_library() { av_log_set_callback(hear); }
-bool library_complained() { return std::exchange(complained, false); }
+void record_library_errors() { av_log_set_callback(on_log_message); }
+bool library_reported_error() { return std::exchange(complained, false); }
 
 Context new_context(const AVCodec* codec, std::span<const uint8_t> parameters) {
   Context context(avcodec_alloc_context3(codec));

@@ -29,7 +29,7 @@ using LibraryFrame = std::unique_ptr<AVFrame, FreeFrame>;
 using LibraryPacket = std::unique_ptr<AVPacket, FreePacket>;
 
 // An error, and the packet that caused it.
-struct Trouble {
+struct FailureReport {
   Failure failure = Failure::kNone;
   uint32_t number = kNoPacket;
   const char* name = "";
@@ -39,8 +39,8 @@ struct Trouble {
 // The library's messages are suppressed; whether one of them was an error since the last query is
 // recorded. Damage that it repairs is only reported this way, otherwise only by the frame, once it
 // is output.
-void listen_to_library();
-bool library_complained();
+void record_library_errors();
+bool library_reported_error();
 
 // A context with the settings common to all decoders, not opened yet; null if there is no memory.
 Context new_context(const AVCodec* codec, std::span<const uint8_t> parameters);

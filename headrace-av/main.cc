@@ -21,7 +21,6 @@
 #include "headrace/codecs/media/media_protocol.h"
 #include "library.h"
 #include "sandbox.h"
-#include "sound_decoder.h"
 #include "stream_decoder.h"
 
 namespace headrace::media {
@@ -40,12 +39,12 @@ Request next_request() {
   return request;
 }
 
-void send_failure(const Trouble& trouble) {
+void send_failure(const FailureReport& report) {
   Reply reply;
   reply.kind = ReplyKind::kFailed;
-  reply.failure = trouble.failure;
-  reply.number = trouble.number;
-  std::strncpy(reply.name.data(), trouble.name, reply.name.size() - 1);
+  reply.failure = report.failure;
+  reply.number = report.number;
+  std::strncpy(reply.name.data(), report.name, reply.name.size() - 1);
   send(reply);
 }
 
@@ -76,8 +75,8 @@ class Sender final : public FrameTaker {
 };
 
 // Fills in the last message of the answer.
-Trouble answer(const Request& request, std::span<const uint8_t> bytes, StreamDecoder& decoder,
-               SoundDecoder& sounds, Reply& reply) {
+FailureReport answer(const Request& request, std::span<const uint8_t> bytes, StreamDecoder& decoder,
+                     AudioStreamDecoder& audio_decoder, Reply& reply) {
   if (request.parameter_bytes > bytes.size() || request.packets > bytes.size() / sizeof(Packet)) {
     return {Failure::kRequest};
   }
@@ -86,17 +85,17 @@ Trouble answer(const Request& request, std::span<const uint8_t> bytes, StreamDec
   switch (request.kind) {
     case RequestKind::kOpen:
       reply.kind = ReplyKind::kOpened;
-      return decoder.open(request, bytes.first(request.parameter_bytes));
+      return audio_decoder.open(request, bytes.first(request.parameter_bytes));
     case RequestKind::kDecode:
       reply.kind = ReplyKind::kDecoded;
       return decoder.decode(request, packets, bytes, sender, reply.number);
-    case RequestKind::kOpenSound:
+    case RequestKind::kOpenAudio:
       reply.kind = ReplyKind::kOpened;
       decoder.close();  // frames are written where samples will go
-      return sounds.open(request, bytes.first(request.parameter_bytes));
-    case RequestKind::kDecodeSound:
+      return audio_decoder.open(request, bytes.first(request.parameter_bytes));
+    case RequestKind::kDecodeAudio:
       reply.kind = ReplyKind::kSamples;
-      return sounds.decode(packets, bytes, reply.samples);
+      return audio_decoder.decode(packets, bytes, reply.samples);
     default:
       return {Failure::kRequest};
   }
@@ -106,14 +105,14 @@ Trouble answer(const Request& request, std::span<const uint8_t> bytes, StreamDec
   FrameMemory frames(kFrameMemory);
   PacketMemory packets;
   StreamDecoder decoder(frames);
-  SoundDecoder sounds(frames);
+  AudioStreamDecoder audio_decoder(frames);
   for (;;) {
     const Request request = next_request();
     Reply reply;
-    const Trouble trouble =
-        answer(request, packets.bytes(request.packet_bytes), decoder, sounds, reply);
-    if (trouble) {
-      send_failure(trouble);
+    const FailureReport report =
+        answer(request, packets.bytes(request.packet_bytes), decoder, audio_decoder, reply);
+    if (report) {
+      send_failure(report);
     } else {
       send(reply);
     }
@@ -150,12 +149,12 @@ int run(int count, char** arguments) {
                                                        // across exec
 #endif
   std::set_new_handler([] { _exit(4); });
-  listen_to_library();
+  record_library_errors();
   keep_memory();
   const Reply ready{
       .kind = ReplyKind::kReady, .version = kVersion, .address_space = address_space()};
-  if (std::strcmp(arguments[2], kTrusted) != 0 && !confine()) {
-    send_failure({Failure::kNotConfined});
+  if (std::strcmp(arguments[2], kUnsandboxed) != 0 && !enter_sandbox()) {
+    send_failure({Failure::kNoSandbox});
     return 5;
   }
   send(ready);

@@ -49,7 +49,7 @@ sock_filter if_bits(uint32_t bits, uint8_t skip) {
 
 }  // namespace
 
-bool confine() {
+bool enter_sandbox() {
   constexpr rlimit kNone{0, 0};
   setrlimit(RLIMIT_CORE, &kNone);
   setrlimit(RLIMIT_NOFILE, &kNone);

@@ -7,6 +7,6 @@ namespace headrace::media {
 
 // False if the system does not allow it. From then on, system calls that are not in the list fail
 // with EPERM.
-bool confine();
+bool enter_sandbox();
 
 }  // namespace headrace::media

@@ -20,7 +20,7 @@ namespace {
 int confined(const std::function<int()>& work) {
   const pid_t child = fork();
   if (child == 0) {
-    if (!confine()) _exit(99);
+    if (!enter_sandbox()) _exit(99);
     syscall(SYS_exit_group, work());
   }
   int status = 0;

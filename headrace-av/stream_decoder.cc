@@ -53,7 +53,7 @@ StreamDecoder::StreamDecoder(FrameMemory& memory)
       copy_(av_frame_alloc()),
       packet_(av_packet_alloc()) {}
 
-Trouble StreamDecoder::open(const Request& request, std::span<const uint8_t> parameters) {
+FailureReport StreamDecoder::open(const Request& request, std::span<const uint8_t> parameters) {
   context_.reset();
   given_.clear();
   if (!frame_ || !copy_ || !packet_ || !memory_.resize(request.frame_bytes)) {
@@ -83,8 +83,9 @@ Trouble StreamDecoder::open(const Request& request, std::span<const uint8_t> par
   return {};
 }
 
-Trouble StreamDecoder::decode(const Request& request, std::span<const Packet> packets,
-                              std::span<const uint8_t> bytes, FrameTaker& taker, uint32_t& fed) {
+FailureReport StreamDecoder::decode(const Request& request, std::span<const Packet> packets,
+                                    std::span<const uint8_t> bytes, FrameTaker& taker,
+                                    uint32_t& fed) {
   fed = kNoPacket;
   if (!context_ || packets.empty()) return {Failure::kRequest};
   taker_ = &taker;
@@ -93,22 +94,22 @@ Trouble StreamDecoder::decode(const Request& request, std::span<const Packet> pa
   for (size_t i = 0; i < packets.size() && !is_lost_; ++i) {
     const Packet& packet = packets[i];
     if (packet.flags & kRestart) {
-      if (Trouble found = finish()) return found;
+      if (FailureReport found = finish()) return found;
       if (enough_) return {};
-      is_whole_ = is_doubtful_ = false;
+      is_whole_ = is_suspect_ = false;
     }
     // Otherwise the decoder guesses it, and returns frames too early or not at all.
     context_->has_b_frames = std::max(context_->has_b_frames, request.reorder);
     if (packet.offset > bytes.size() || packet.size > bytes.size() - packet.offset) {
       return {Failure::kRequest};
     }
-    const Trouble found = feed(packet, bytes.subspan(packet.offset, packet.size));
+    const FailureReport found = feed(packet, bytes.subspan(packet.offset, packet.size));
     if (found && !(packet.flags & kAhead)) return found;
     if (found) is_lost_ = true;
-    is_doubtful_ |= library_complained() || is_lost_;
+    is_suspect_ |= library_reported_error() || is_lost_;
     if (!enough_) continue;
     // Frames held back may be damaged, and other frames may reference them.
-    if (is_doubtful_) return finish();
+    if (is_suspect_) return finish();
     fed = static_cast<uint32_t>(i) + 1;
     return {};
   }
@@ -117,7 +118,7 @@ Trouble StreamDecoder::decode(const Request& request, std::span<const Packet> pa
   return {};
 }
 
-Trouble StreamDecoder::feed(const Packet& packet, std::span<const uint8_t> bytes) {
+FailureReport StreamDecoder::feed(const Packet& packet, std::span<const uint8_t> bytes) {
   if (av_new_packet(packet_.get(), static_cast<int>(bytes.size())) < 0) {
     return {Failure::kMemory, packet.number};
   }
@@ -133,19 +134,19 @@ Trouble StreamDecoder::feed(const Packet& packet, std::span<const uint8_t> bytes
   fed_ = packet;
   int error = avcodec_send_packet(context_.get(), packet_.get());
   if (error == AVERROR(EAGAIN)) {
-    if (Trouble found = receive()) return found;
+    if (FailureReport found = receive()) return found;
     error = avcodec_send_packet(context_.get(), packet_.get());
   }
   av_packet_unref(packet_.get());
-  return error < 0 ? trouble(error) : receive();
+  return error < 0 ? report(error) : receive();
 }
 
-Trouble StreamDecoder::receive() {
-  while (!enough_ || is_doubtful_) {
+FailureReport StreamDecoder::receive() {
+  while (!enough_ || is_suspect_) {
     const int error = avcodec_receive_frame(context_.get(), frame_.get());
     if (error == AVERROR(EAGAIN) || error == AVERROR_EOF) return {};
-    if (error < 0) return trouble(error);
-    const Trouble found = give();
+    if (error < 0) return report(error);
+    const FailureReport found = give();
     av_frame_unref(frame_.get());
     if (found) return found;
   }
@@ -153,15 +154,15 @@ Trouble StreamDecoder::receive() {
 }
 
 // An error of the packet that was fed last.
-Trouble StreamDecoder::trouble(int error) const {
+FailureReport StreamDecoder::report(int error) const {
   if (error == AVERROR(ENOMEM)) return {Failure::kMemory, fed_.number};
   if (fed_.flags & kLeading) return {};  // its reference frames were never fed
   return {error == AVERROR_PATCHWELCOME ? Failure::kFormat : Failure::kDamage, fed_.number};
 }
 
-Trouble StreamDecoder::finish() {
+FailureReport StreamDecoder::finish() {
   avcodec_send_packet(context_.get(), nullptr);
-  const Trouble found = receive();
+  const FailureReport found = receive();
   avcodec_flush_buffers(context_.get());
   return found;
 }
@@ -176,7 +177,7 @@ bool StreamDecoder::is_damaged() {
   return is_corrupt && !has_begun;
 }
 
-Trouble StreamDecoder::give() {
+FailureReport StreamDecoder::give() {
   const int64_t time = frame_->pts;
   if (time < 0) return {};
   const uint32_t number = number_of(time);
@@ -212,6 +213,76 @@ Trouble StreamDecoder::give() {
   enough_ = !taker_->take(frame);
   av_frame_unref(copy_.get());
   return {};
+}
+
+AudioStreamDecoder::AudioStreamDecoder(FrameMemory& memory)
+    : memory_(memory), frame_(av_frame_alloc()), packet_(av_packet_alloc()) {}
+
+FailureReport AudioStreamDecoder::open(const Request& request,
+                                       std::span<const uint8_t> parameters) {
+  constexpr const char* kName = "aac";
+  context_.reset();
+  if (!frame_ || !packet_ || !memory_.resize(request.frame_bytes)) return {Failure::kMemory};
+  const AVCodec* const codec = avcodec_find_decoder_by_name(kName);
+  if (!codec) return {Failure::kNoDecoder, kNoPacket, kName};
+  context_ = new_context(codec, parameters);
+  if (!context_) return {Failure::kMemory};
+  // Ignores the encoder delay that a packet states: the container's value counts.
+  context_->flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;
+  if (avcodec_open2(context_.get(), codec, nullptr) < 0) {
+    context_.reset();
+    return {Failure::kParameters, kNoPacket, kName};
+  }
+  return {};
+}
+
+FailureReport AudioStreamDecoder::decode(std::span<const Packet> packets,
+                                         std::span<const uint8_t> bytes, Samples& samples) {
+  if (!context_) return {Failure::kRequest};
+  for (const Packet& packet : packets) {
+    if (packet.offset > bytes.size() || packet.size > bytes.size() - packet.offset) {
+      return {Failure::kRequest};
+    }
+    if (av_new_packet(packet_.get(), static_cast<int>(packet.size)) < 0) return {Failure::kMemory};
+    std::ranges::copy(bytes.subspan(packet.offset, packet.size), packet_->data);
+    const int error = avcodec_send_packet(context_.get(), packet_.get());
+    av_packet_unref(packet_.get());
+    if (error < 0) return {Failure::kDamage, packet.number};
+    if (FailureReport found = take(packet, samples)) return found;
+  }
+  return {};
+}
+
+// Receives the single frame of a packet. All frames of a track must have the same length, channels
+// and sample rate.
+FailureReport AudioStreamDecoder::take(const Packet& packet, Samples& samples) {
+  if (avcodec_receive_frame(context_.get(), frame_.get()) < 0) {
+    return {Failure::kDamage, packet.number};
+  }
+  const Samples found{samples.packets, static_cast<uint32_t>(frame_->nb_samples),
+                      static_cast<uint32_t>(frame_->ch_layout.nb_channels),
+                      static_cast<uint32_t>(frame_->sample_rate)};
+  const bool is_first = samples.packets == 0;
+  const bool is_alike =
+      is_first || (found.frames == samples.frames && found.channels == samples.channels &&
+                   found.rate == samples.rate);
+  const size_t plane = size_t{found.frames} * sizeof(float), size = plane * found.channels;
+  const size_t at = samples.packets * size;
+  const std::span<uint8_t> memory = memory_.bytes();
+  FailureReport report;
+  if (frame_->format != AV_SAMPLE_FMT_FLTP || !is_alike) {
+    report = {Failure::kFormat, packet.number};
+  } else if (at > memory.size() || size > memory.size() - at) {
+    report = {Failure::kMemory, packet.number};
+  } else {
+    for (uint32_t channel = 0; channel < found.channels; ++channel) {
+      std::memcpy(memory.data() + at + channel * plane, frame_->extended_data[channel], plane);
+    }
+    samples = found;
+    ++samples.packets;
+  }
+  av_frame_unref(frame_.get());
+  return report;
 }
 
 }  // namespace headrace::media

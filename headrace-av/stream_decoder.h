@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stream's decoder: packets in, requested frames out.
+// Decoders of one stream: packets in, requested frames or all samples out.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +24,23 @@ class FrameTaker {
   virtual bool take(const Frame& frame) = 0;
 };
 
+// Video.
 class StreamDecoder {
  public:
   explicit StreamDecoder(FrameMemory& memory);
-  Trouble open(const Request& request, std::span<const uint8_t> parameters);
+  FailureReport open(const Request& request, std::span<const uint8_t> parameters);
   void close() { context_.reset(); }  // its memory for frames is needed
   // Ends early if the receiver needs no more. `fed`: see Reply::number.
-  Trouble decode(const Request& request, std::span<const Packet> packets,
-                 std::span<const uint8_t> bytes, FrameTaker& taker, uint32_t& fed);
+  FailureReport decode(const Request& request, std::span<const Packet> packets,
+                       std::span<const uint8_t> bytes, FrameTaker& taker, uint32_t& fed);
 
  private:
-  Trouble feed(const Packet& packet, std::span<const uint8_t> bytes);
-  Trouble receive();  // all available frames
-  Trouble finish();   // including those held back
-  Trouble give();     // the frame that was received
-  bool is_damaged();  // whether the frame is damaged
-  Trouble trouble(int error) const;
+  FailureReport feed(const Packet& packet, std::span<const uint8_t> bytes);
+  FailureReport receive();  // all available frames
+  FailureReport finish();   // including those held back
+  FailureReport give();     // the frame that was received
+  bool is_damaged();        // whether the frame is damaged
+  FailureReport report(int error) const;
 
   FrameMemory& memory_;
   LibraryFrame frame_, copy_;
@@ -50,9 +51,27 @@ class StreamDecoder {
   FrameTaker* taker_ = nullptr;
   std::unordered_set<uint32_t> given_;  // numbers of packets whose frames were output
   bool enough_ = false;
-  bool is_doubtful_ = false;  // the library has reported an error since the last restart
-  bool is_lost_ = false;      // packets fed ahead are damaged
-  bool is_whole_ = false;     // the last restart's first frame was undamaged
+  bool is_suspect_ = false;  // the library has reported an error since the last restart
+  bool is_lost_ = false;     // packets fed ahead are damaged
+  bool is_whole_ = false;    // the last restart's first frame was undamaged
+};
+
+// AAC.
+class AudioStreamDecoder {
+ public:
+  explicit AudioStreamDecoder(FrameMemory& memory);
+  FailureReport open(const Request& request, std::span<const uint8_t> parameters);
+  // Writes the samples into the frames' memory, and returns how many there are.
+  FailureReport decode(std::span<const Packet> packets, std::span<const uint8_t> bytes,
+                       Samples& samples);
+
+ private:
+  FailureReport take(const Packet& packet, Samples& samples);
+
+  FrameMemory& memory_;
+  LibraryFrame frame_;
+  LibraryPacket packet_;
+  Context context_;
 };
 
 }  // namespace headrace::media

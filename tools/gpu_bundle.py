@@ -40,7 +40,7 @@ def programs_of(build: Path) -> list[Path]:
     found = [build / "gpu_figures"]
     for source in sorted(ROOT.glob("headrace/**/*_test.cc")):
         text = source.read_text()
-        if any(word in text for word in ("batch_test_places.h", "places()", "kGpu")):
+        if any(word in text for word in ("batch_test_devices.h", "test_devices()", "kGpu")):
             found.append(build / source.stem)
     return found
 

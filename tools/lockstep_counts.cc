@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/device/batch_test_pictures.h"
+#include "headrace/codecs/image/jpeg/device/batch_test_images.h"
 #include "headrace/codecs/image/jpeg/headers/header.h"
 #include "headrace/kernels/batch/launch.h"
 #include "headrace/kernels/batch/picture_batch.h"
@@ -69,7 +69,7 @@ struct Stretch {
 
 std::vector<Stretch> stretches_of(const jpeg_test::DeviceBatch& device) {
   const DeviceJpegMemory& at = device.memory();
-  const DevicePicture& picture = device.batch().picture(0);
+  const DeviceImage& picture = device.batch().image(0);
   std::vector<int16_t> nowhere(size_t(device.batch().sizes().blocks) * 64);
   std::vector<Stretch> out;
   for (const RowJob& job : device.batch().row_jobs()) {
@@ -84,7 +84,7 @@ std::vector<Stretch> stretches_of(const jpeg_test::DeviceBatch& device) {
 
 // The jobs of a picture, 32 per warp, step by step, and SumDc's work for them.
 void count_walk(const jpeg_test::DeviceBatch& device, Counts& counts) {
-  const DevicePicture& picture = device.batch().picture(0);
+  const DeviceImage& picture = device.batch().image(0);
   const std::vector<Stretch> jobs = stretches_of(device);
   counts.stretches += int64_t(jobs.size());
   for (size_t first = 0; first < jobs.size(); first += kLanes) {
@@ -95,7 +95,7 @@ void count_walk(const jpeg_test::DeviceBatch& device, Counts& counts) {
       mcus = std::max(mcus, jobs[i].mcus);
       counts.clear_rounds += (jobs[i].mcus * picture.blocks * 8 + kLanes - 1) / kLanes;
     }
-    if (first % WalkGroup::kMost == 0) {
+    if (first % WalkGroup::kMax == 0) {
       ++counts.walk_groups;
       counts.block_chains.push_back(most);
     }
@@ -152,7 +152,7 @@ void count_pass(const ResizePlan& plan, const std::vector<uint32_t>& tables,
   }
 }
 
-void count_resize(const DevicePicture& picture, bool flip, Counts& counts) {
+void count_resize(const DeviceImage& picture, bool flip, Counts& counts) {
   const ResizeTo to{.height = kSize,
                     .width = kSize,
                     .strides = PictureStrides::channels_first(kChannels, kSize, kSize)};
@@ -168,10 +168,10 @@ void count_resize(const DevicePicture& picture, bool flip, Counts& counts) {
                                  .made = plan.made.data(),
                                  .tables = tables.data(),
                                  .count = int64_t(plan.axes.size()),
-                                 .most_outputs = plan.most_outputs};
+                                 .max_outputs = plan.max_outputs};
   run_items(weights, 0, weights.items());
   for (const ResizeAxis& axis : plan.axes) {
-    const int64_t warps = plan.most_outputs / kLanes;
+    const int64_t warps = plan.max_outputs / kLanes;
     counts.weight_warps += warps;
     counts.weight_taps += warps * axis.steps() * (axis.form == AxisForm::kAlongRows ? 4 : 2);
   }
@@ -191,7 +191,7 @@ void count(const Bytes& bytes, const std::vector<uint8_t>& index, const Window& 
   device.decode();
   if (device.refused(0)) return;
   ++counts.taken;
-  const DevicePicture& picture = device.batch().picture(0);
+  const DeviceImage& picture = device.batch().image(0);
   const DeviceJpegSizes& sizes = device.batch().sizes();
   for (int i = 0; i < 4; ++i) count_tables(device.memory().codes[picture.code[i]], counts);
   count_walk(device, counts);

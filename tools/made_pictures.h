@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 
 namespace headrace::made_pictures {
 

@@ -11,7 +11,7 @@
 #include "bench/micro/photos.h"
 #include "headrace/codecs/image/jpeg/decode/baseline.h"
 #include "headrace/codecs/image/jpeg/device/draft.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/finish/coded_rows.h"
 #include "tools/made_pictures.h"
 
@@ -57,11 +57,11 @@ std::vector<Picture> pictures(int spacing) {
 }
 
 Recipe recipe_of(const Picture& picture) {
-  Recipe out(EncodedPicture{.bytes = picture.file->bytes(),
-                            .codec = jpeg_test::Decoder::codec(),
-                            .header = picture.header,
-                            .color = ColorMode::kRGB,
-                            .row_index = {.known = picture.index}});
+  Recipe out(EncodedImage{.bytes = picture.file->bytes(),
+                          .codec = jpeg_test::Decoder::codec(),
+                          .header = picture.header,
+                          .color = ColorMode::kRGB,
+                          .row_index = {.known = picture.index}});
   (void)out.crop(picture.window);
   (void)out.resize({kSize, kSize}, Filter::kBilinear);
   if (picture.flip) (void)out.flip_horizontal();
@@ -121,10 +121,10 @@ void write(benchmark::State& state) {
                           draft)) {
         continue;
       }
-      if (at + drafting.most_words() > slot.size()) at = 0;
+      if (at + drafting.max_words() > slot.size()) at = 0;
       const size_t written = drafting.write(slot.data() + at, draft);
       words += written;
-      most += drafting.most_words();
+      most += drafting.max_words();
       at += written;
     }
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/micro/photos.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/delivery/device_finisher.h"
 #include "headrace/device/simulated/simulated_device.h"
 #include "headrace/finish/unfinished_pictures.h"
@@ -61,11 +61,11 @@ class Batch {
     std::mt19937 draws(1);
     for (int64_t row = 0; row < rows; ++row) {
       const Photo& photo = photos()[size_t(row) % photos().size()];
-      Recipe recipe(EncodedPicture{.bytes = photo.bytes.bytes(),
-                                   .codec = jpeg_test::Decoder::codec(),
-                                   .header = photo.header,
-                                   .color = ColorMode::kRGB,
-                                   .row_index = {.known = photo.index}});
+      Recipe recipe(EncodedImage{.bytes = photo.bytes.bytes(),
+                                 .codec = jpeg_test::Decoder::codec(),
+                                 .header = photo.header,
+                                 .color = ColorMode::kRGB,
+                                 .row_index = {.known = photo.index}});
       const Window window =
           bench::random_resized_crop(photo.header.width, photo.header.height, draws);
       const bool placed =

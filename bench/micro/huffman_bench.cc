@@ -6,7 +6,7 @@
 #include <benchmark/benchmark.h>
 
 #include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/jpeg/huffman_test_pictures.h"
+#include "headrace/kernels/jpeg/huffman_test_images.h"
 
 namespace headrace {
 namespace {

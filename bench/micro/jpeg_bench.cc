@@ -9,7 +9,7 @@
 
 #include "bench/micro/photos.h"
 #include "headrace/codecs/codec.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 
 namespace headrace {
 namespace {

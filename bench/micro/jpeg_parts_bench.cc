@@ -5,8 +5,8 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/micro/photos.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
-#include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
+#include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/codecs/image/jpeg/parts/parts.h"
 
 namespace headrace {

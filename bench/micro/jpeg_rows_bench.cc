@@ -11,7 +11,7 @@
 
 #include "bench/micro/photos.h"
 #include "headrace/codecs/image/jpeg/decode/rows.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/idct.h"
 // Must be included after jpeglib.h: the decompressor's internal stages.

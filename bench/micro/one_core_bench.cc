@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "bench/micro/photos.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/image/render.h"
 #include "headrace/kernels/dispatch.h"
@@ -105,7 +105,7 @@ Pictures make_pictures(std::string name, const std::vector<const Buffer*>& files
       ++left_out;
       continue;
     }
-    const Result<EncodedPicture> picture = renderer.open(file->bytes(), {});
+    const Result<EncodedImage> picture = renderer.open(file->bytes(), {});
     const ImageHeader& header = required(picture)->header;
     const Window window = bench::random_resized_crop(header.width, header.height, engine);
     made.crops.push_back({window, made.crops.size() % 2 == 1});
@@ -201,7 +201,7 @@ void decode(benchmark::State& state, const Pictures& pictures, const Form& form,
 
 Recipe recipe_of(Renderer& renderer, const Form& form, size_t i, const Crop& crop,
                  const PixelMap* map) {
-  Result<EncodedPicture> picture = renderer.open(form.files[i].bytes(), {});
+  Result<EncodedImage> picture = renderer.open(form.files[i].bytes(), {});
   required(picture);
   if (!form.row_indexes.empty()) picture->row_index.known = form.row_indexes[i];
   Recipe recipe(std::move(*picture));

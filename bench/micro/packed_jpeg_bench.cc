@@ -14,7 +14,7 @@
 #include <random>
 
 #include "bench/micro/photos.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/codecs/image/jpeg/packed/form.h"
 #include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/image/render.h"
@@ -41,7 +41,7 @@ bool is_subsampled(const JpegFrame& frame) { return frame.h_max * frame.v_max > 
 void add(std::span<const uint8_t> file, std::mt19937& engine, std::array<Set, 3>& sets) {
   const Result<std::vector<uint8_t>> packed = pack_jpeg(file, PackLevel::kFast);
   if (!packed) return;
-  const Result<PackedPicture> picture = parse_packed_jpeg(*packed);
+  const Result<PackedImage> picture = parse_packed_jpeg(*packed);
   if (!picture || picture->frame.count != 3) return;
   const JpegFrame& frame = picture->frame;
   const Window crop = bench::random_resized_crop(frame.width, frame.height, engine);
@@ -76,13 +76,13 @@ const std::array<Set, 3>& sets() {
 }
 
 // The typical loop of a program, with one decompressor for all pictures.
-class PlainLibjpeg {
+class LibjpegDecoder {
  public:
-  PlainLibjpeg() : row_(size_t{1} << 18) {
+  LibjpegDecoder() : row_(size_t{1} << 18) {
     cinfo_.err = jpeg_std_error(&errors_);
     jpeg_create_decompress(&cinfo_);
   }
-  ~PlainLibjpeg() { jpeg_destroy_decompress(&cinfo_); }
+  ~LibjpegDecoder() { jpeg_destroy_decompress(&cinfo_); }
   void decode(const Sample& sample) {
     jpeg_mem_src(&cinfo_, sample.file.data(), sample.file.size());
     jpeg_read_header(&cinfo_, TRUE);
@@ -104,9 +104,9 @@ class PlainLibjpeg {
 using Clock = std::chrono::steady_clock;
 
 // The minimum time per picture of several passes over all of them.
-class LeastTimes {
+class MinTimes {
  public:
-  explicit LeastTimes(size_t count) : seconds_(count, std::numeric_limits<double>::infinity()) {}
+  explicit MinTimes(size_t count) : seconds_(count, std::numeric_limits<double>::infinity()) {}
   template <class Stage>
   void pass(const Set& set, const Stage& stage) {
     for (size_t i = 0; i < set.samples.size(); ++i) {
@@ -124,7 +124,7 @@ class LeastTimes {
 
 // Arguments: the SIMD level, and which pictures.
 template <class Stage>
-void beside_libjpeg(benchmark::State& state, const Stage& stage) {
+void bench_against_libjpeg(benchmark::State& state, const Stage& stage) {
   static constexpr const char* kNames[] = {"all", "full colors", "subsampled"};
   const auto level = static_cast<SimdLevel>(state.range(0));
   if (std::ranges::count(available_levels(), level) == 0) {
@@ -133,8 +133,8 @@ void beside_libjpeg(benchmark::State& state, const Stage& stage) {
   const Set& set = sets()[size_t(state.range(1))];
   if (set.samples.empty()) return state.SkipWithError("no such pictures");
   set_simd_level(level);
-  PlainLibjpeg libjpeg;
-  LeastTimes ours(set.samples.size()), theirs(set.samples.size());
+  LibjpegDecoder libjpeg;
+  MinTimes ours(set.samples.size()), theirs(set.samples.size());
   for (auto _ : state) {
     ours.pass(set, stage);
     state.PauseTiming();
@@ -155,8 +155,8 @@ struct Drop : RowSink {
 void entropy(benchmark::State& state) {
   PackedRows rows;
   BlockPlanes planes;
-  beside_libjpeg(state, [&](const Sample& sample) {
-    const Result<PackedPicture> picture = parse_packed_jpeg(sample.packed.bytes());
+  bench_against_libjpeg(state, [&](const Sample& sample) {
+    const Result<PackedImage> picture = parse_packed_jpeg(sample.packed.bytes());
     rows.begin(*picture);
     for (int c = 0; c < picture->frame.count; ++c) {
       const JpegComponent& component = picture->frame.component[c];
@@ -172,7 +172,7 @@ void entropy(benchmark::State& state) {
 void decode(benchmark::State& state, Window Sample::* window) {
   const auto decoder = codec_of(sets()[0].samples[0].packed.bytes())->make();
   Drop drop;
-  beside_libjpeg(state, [&](const Sample& sample) {
+  bench_against_libjpeg(state, [&](const Sample& sample) {
     DecodeJob job;
     job.bytes = sample.packed.bytes();
     job.window = sample.*window;
@@ -190,8 +190,8 @@ void training_sample(benchmark::State& state) {
   Buffer batch(kBytes * kBatch);
   std::fill_n(batch.data(), batch.size(), uint8_t{0});  // no page faults during the timing
   int at = 0;
-  beside_libjpeg(state, [&](const Sample& sample) {
-    Result<EncodedPicture> picture = renderer.open(sample.packed.bytes(), {});
+  bench_against_libjpeg(state, [&](const Sample& sample) {
+    Result<EncodedImage> picture = renderer.open(sample.packed.bytes(), {});
     Recipe recipe(*picture);
     (void)recipe.crop(sample.crop);
     (void)recipe.resize({kSize, kSize}, Filter::kBilinear);
@@ -210,7 +210,7 @@ void training_sample(benchmark::State& state) {
 
 // Splitting the file, packing, and the whole verification.
 void packing(benchmark::State& state) {
-  beside_libjpeg(state, [](const Sample& sample) {
+  bench_against_libjpeg(state, [](const Sample& sample) {
     if (!pack_jpeg(sample.file.bytes(), PackLevel::kFast)) std::abort();
   });
   const Set& set = sets()[size_t(state.range(1))];

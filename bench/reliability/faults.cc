@@ -25,9 +25,9 @@ enum Kind : int { kNothing = 0, kAllocations = 1, kReads = 2 };
 constexpr int kShort = -1;  // in place of an errno: a read returns fewer bytes
 
 // The engine's code. Not the bindings': nanobind's own allocations end the process.
-constexpr int kMost = 8;
+constexpr int kMax = 8;
 std::atomic<int> segments{0};
-uintptr_t begins[kMost], ends[kMost];
+uintptr_t begins[kMax], ends[kMax];
 
 std::atomic<int> kind{kNothing};
 std::atomic<int64_t> calls{0}, first{0}, last{0}, live{0};
@@ -38,7 +38,7 @@ int add_segments(dl_phdr_info* info, size_t, void*) {
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& part = info->dlpi_phdr[i];
     const int n = segments;
-    if (part.p_type != PT_LOAD || !(part.p_flags & PF_X) || n == kMost) continue;
+    if (part.p_type != PT_LOAD || !(part.p_flags & PF_X) || n == kMax) continue;
     begins[n] = info->dlpi_addr + part.p_vaddr;
     ends[n] = begins[n] + part.p_memsz;
     segments = n + 1;

@@ -9,7 +9,6 @@
 #include "headrace/base/json_decimal.h"
 
 namespace headrace {
-
 namespace {
 
 bool is_digit(int c) { return c >= '0' && c <= '9'; }

@@ -23,6 +23,31 @@ const ErrorCode kNoSuchPage{
     "page= selects an image in a file with several (TIFF), and this file has fewer. Pages are "
     "counted from 0."};
 
+const ErrorCode kCorruptImage{
+    "HR0345", ErrorKind::kData, "corrupt image",
+    "The image's header or compressed pixels are invalid: usually a download or a disk damaged "
+    "the file. Such images are not repaired. Restore the file, or let on_error= decide what "
+    "happens to such records."};
+
+const ErrorCode kTruncatedImage{
+    "HR0346", ErrorKind::kData, "truncated image",
+    "The file ends before the requested pixels. Usual causes are an interrupted download or copy. "
+    "Restore the file, or let on_error= decide what happens to such records."};
+
+const ErrorCode kUnsupportedImage{
+    "HR0347", ErrorKind::kUnsupported, "unsupported image",
+    "The file is valid, but uses an unsupported part of its format, or has values that 8 bits per "
+    "sample would truncate. Convert such files once (Pillow, ImageMagick), or open a Python "
+    "object that decodes them."};
+
+const ErrorCode kTooLargeImage{
+    "HR0348", ErrorKind::kResource, "image exceeds the memory limit",
+    "Decoding would need more memory than an image of this size may use, or the machine has none "
+    "left. A valid file does not do the former."};
+
+constexpr const char* kFetchAgain =
+    "download the file again, or leave such records out (on_error=)";
+
 }  // namespace
 
 Error no_such_page(int page, int pages) {
@@ -72,7 +97,7 @@ const CodecRecord* codec_of(std::span<const uint8_t> first_bytes) {
   return nullptr;
 }
 
-bool begins_like_picture(std::span<const uint8_t> bytes) {
+bool begins_like_image(std::span<const uint8_t> bytes) {
   constexpr size_t kFirst = 16;
   return codec_of(bytes.first(std::min(bytes.size(), kFirst))) != nullptr;
 }
@@ -85,6 +110,32 @@ Result<void> check_limits(const ImageHeader& header, const DecodeLimits& limits)
                        std::to_string(header.height) + " pixels, the cap is " +
                        std::to_string(limits.max_pixels),
                .hint = "raise max_pixels= if this image is genuine"};
+}
+
+Error corrupt_image(std::string_view kind, std::string what) {
+  return {.code = &kCorruptImage,
+          .what = "no valid " + std::string(kind) + " image: " + std::move(what),
+          .hint = kFetchAgain};
+}
+
+Error truncated_image(std::string_view kind, size_t bytes) {
+  Error error{.code = &kTruncatedImage,
+              .what = "the " + std::string(kind) + " image ends too early",
+              .hint = kFetchAgain};
+  error.where.offset = static_cast<int64_t>(bytes);
+  return error;
+}
+
+Error unsupported_image(std::string_view kind, std::string what) {
+  return {.code = &kUnsupportedImage,
+          .what = "a " + std::string(kind) + " image " + std::move(what),
+          .hint = "convert such files (Pillow), or open a Python object that decodes them"};
+}
+
+Error too_large_image(std::string_view kind) {
+  return {.code = &kTooLargeImage,
+          .what = "decoding this " + std::string(kind) + " image takes too much memory",
+          .hint = "leave such records out (on_error=)"};
 }
 
 }  // namespace headrace

@@ -3,8 +3,8 @@
 // CodecRecord.
 //
 // A codec record is a constant, shared by all threads. It makes ImageDecoders, each of which is for
-// one thread and keeps tables and scratch memory between pictures. A decoder may get several
-// pictures at once (`lanes`): some decoders decode several bit streams in parallel; others process
+// one thread and keeps tables and scratch memory between images. A decoder may get several
+// images at once (`lanes`): some decoders decode several bit streams in parallel; others process
 // them in turn.
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,8 +49,8 @@ enum class ColorMode : uint8_t {
 };
 int channels_of(ColorMode mode, const ImageHeader& header);
 
-// Maximum number of channels of a picture.
-inline constexpr int kMostChannels = 16;
+// Maximum number of channels of an image.
+inline constexpr int kMaxChannels = 16;
 
 // A few consecutive decoded rows. Sample c of column x of row i is at channel[c] + i*stride +
 // x*step bytes: planar 8-bit rows have step 1, interleaved ones step = number of channels. Wider
@@ -58,7 +59,7 @@ inline constexpr int kMostChannels = 16;
 struct RowBlock {
   int y = 0;  // of the first row, from the window's top
   int count = 0;
-  std::array<const uint8_t*, kMostChannels> channel{};
+  std::array<const uint8_t*, kMaxChannels> channel{};
   ptrdiff_t step = 1, stride = 0;
 };
 
@@ -69,23 +70,23 @@ class RowSink {
   virtual void rows(const RowBlock& block) = 0;
 };
 
-// Stores the row index found while decoding a picture, for its next decode. Any thread may call it.
+// Stores the row index found while decoding an image, for its next decode. Any thread may call it.
 class RowIndexStore {
  public:
   virtual ~RowIndexStore() = default;
-  virtual void learned(uint64_t picture, std::span<const uint8_t> row_index) = 0;
+  virtual void learned(uint64_t image, std::span<const uint8_t> row_index) = 0;
 };
 
-// A row index records where the rows of blocks begin in a picture's bytes. Its format is up to the
+// A row index records where the rows of blocks begin in an image's bytes. Its format is up to the
 // codec. It is untrusted input and is validated; pixels do not depend on it.
 struct RowIndexSlot {
   std::span<const uint8_t> known;  // index of the same bytes; may be empty, or end before the last
                                    // row
   RowIndexStore* store = nullptr;  // called when decoding went further than `known`
-  uint64_t picture = 0;            // the store's key for the picture
+  uint64_t image = 0;              // the store's key for the image
 };
 
-// The conversion of 16-bit gray pictures, whose values do not fit into eight bits.
+// The conversion of 16-bit gray images, whose values do not fit into eight bits.
 enum class SixteenBit : uint8_t {
   kRefuse,    // returns an error
   kHighByte,  // value / 256, like all other 16-bit samples
@@ -97,7 +98,7 @@ struct DecodeJob {
   Window window;                   // REQUIRES: inside the header's width x height, not empty
   ColorMode color = ColorMode::kRGB;
   DType sample = DType::kUInt8;  // REQUIRES: uint8, or with kStored the dtype in the header
-  bool strict = false;           // decode the whole picture, and treat damage as an error
+  bool strict = false;           // decode the whole image, and treat damage as an error
   // Fill in rows of the window that the file lacks, as the reference library does, if it does. If
   // not set, missing rows are an error.
   bool repair = false;
@@ -105,7 +106,7 @@ struct DecodeJob {
   int page = 0;  // REQUIRES: read_page_header() succeeded for it
   RowSink* sink = nullptr;
   RowIndexSlot row_index = {};
-  int picture_height = 0;  // from the header, if known: a hint about the amount of work
+  int image_height = 0;  // from the header, if known: a hint about the amount of work
   // Output. After an error, some rows may have been delivered; the caller discards them.
   Result<void> result;
   int warnings = 0;  // number of repaired defects in the entropy-coded data
@@ -125,13 +126,13 @@ class ImageDecoder {
   virtual ~ImageDecoder() = default;
   // Reads only the header; does not allocate memory in proportion to the header's numbers.
   virtual Result<ImageHeader> read_header(std::span<const uint8_t> bytes) = 0;
-  // Header of the page with this number, from 0: HR0349 if there is none. Codecs of single-picture
+  // Header of the page with this number, from 0: HR0349 if there is none. Codecs of single-image
   // formats need not override it.
   virtual Result<ImageHeader> read_page_header(std::span<const uint8_t> bytes, int page);
   virtual void decode(std::span<DecodeJob> jobs) = 0;
-  // How many pictures decode() can process in parallel lanes.
+  // How many images decode() can process in parallel lanes.
   virtual int lanes() const { return 1; }
-  // The complete row index of an undamaged picture; empty for codecs and picture types without one.
+  // The complete row index of an undamaged image; empty for codecs and image types without one.
   virtual Result<std::vector<uint8_t>> row_index(std::span<const uint8_t> bytes);
   // The coefficients that a lossless transcode stores, for codecs that support it.
   virtual Result<std::vector<CoefficientPlane>> coefficients(std::span<const uint8_t> bytes);
@@ -139,7 +140,7 @@ class ImageDecoder {
 
 class RunTimeLibrary;
 
-// HR0349, for a file with this many pictures.
+// HR0349, for a file with this many images.
 Error no_such_page(int page, int pages);
 
 struct CodecRecord {
@@ -159,8 +160,8 @@ struct CodecRecord {
 
 // The codec whose signature the content has, or null. Needs the first 16 bytes.
 const CodecRecord* codec_of(std::span<const uint8_t> first_bytes);
-// Whether these bytes, however few, look like the beginning of a picture of one of the codecs.
-bool begins_like_picture(std::span<const uint8_t> bytes);
+// Whether these bytes, however few, look like the beginning of an image of one of the codecs.
+bool begins_like_image(std::span<const uint8_t> bytes);
 
 // Limits that are checked against the header before memory is allocated.
 struct DecodeLimits {
@@ -168,5 +169,17 @@ struct DecodeLimits {
 };
 // HR0310 if width * height exceeds the limit.
 Result<void> check_limits(const ImageHeader& header, const DecodeLimits& limits);
+
+// Errors of images in formats other than JPEG and PNG, which have their own codes. `kind`: as
+// used in a sentence, "WebP".
+
+// HR0345: the library, or its reader, rejected the data.
+Error corrupt_image(std::string_view kind, std::string what);
+// HR0346: the bytes are truncated.
+Error truncated_image(std::string_view kind, size_t bytes);
+// HR0347: valid, but of an unsupported type.
+Error unsupported_image(std::string_view kind, std::string what);
+// HR0348: the library requested more memory than such an image may need, or than is available.
+Error too_large_image(std::string_view kind);
 
 }  // namespace headrace

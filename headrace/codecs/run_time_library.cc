@@ -30,7 +30,7 @@ std::string in_wheel(const std::filesystem::path& folder, const std::string& fil
 
 }  // namespace
 
-std::optional<std::filesystem::path> libraries_of_wheel() {
+std::optional<std::filesystem::path> bundled_libraries() {
 #if defined(HEADRACE_CODECS_WHEEL)
   return library_folder().empty() ? std::filesystem::path() : library_folder() / "lib";
 #else

@@ -14,7 +14,7 @@ namespace headrace {
 
 // The folder of the libraries that a wheel contains, lib/ next to the engine; an empty path if that
 // is unknown. nullopt in builds that are not a wheel (cmake/standalone.cmake).
-std::optional<std::filesystem::path> libraries_of_wheel();
+std::optional<std::filesystem::path> bundled_libraries();
 
 class RunTimeLibrary {
  public:
@@ -22,7 +22,7 @@ class RunTimeLibrary {
   // includes). `package`: the Debian package that contains it. With a `wheel`, only
   // libheadrace-webp.so.7 in that folder is loaded; without it, only the library of the system.
   RunTimeLibrary(const std::string& file, std::string package,
-                 const std::optional<std::filesystem::path>& wheel = libraries_of_wheel());
+                 const std::optional<std::filesystem::path>& wheel = bundled_libraries());
   RunTimeLibrary(const RunTimeLibrary&) = delete;
   RunTimeLibrary& operator=(const RunTimeLibrary&) = delete;
 

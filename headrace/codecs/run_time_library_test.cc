@@ -56,7 +56,7 @@ TEST(RunTimeLibrary, OfAWheelInAnUnknownFolderIsMissing) {
 }
 
 TEST(RunTimeLibrary, OutsideAWheelIsNotOpenedFromItsFolder) {
-  ASSERT_FALSE(libraries_of_wheel());
+  ASSERT_FALSE(bundled_libraries());
   const std::filesystem::path file = library_folder() / "lib" / "libheadrace-c.so.6";
   std::filesystem::create_directories(file.parent_path());
   std::ofstream(file) << "this is no library";

@@ -13,7 +13,7 @@ struct Window {
   bool empty() const { return width <= 0 || height <= 0; }
 };
 
-// Whether it is not empty and inside a picture of this size.
+// Whether it is not empty and inside an image of this size.
 inline bool is_inside(const Window& window, int width, int height) {
   return window.x >= 0 && window.y >= 0 && !window.empty() && window.width <= width - window.x &&
          window.height <= height - window.y;

@@ -107,7 +107,7 @@ Recipe DeviceSteps::recipe_of(size_t field, int64_t record) const {
   if (!resizes()) return Recipe(std::shared_ptr<const Picture>(pictures_[field]));
   const ResidentPicture* const own = differing(field, record);
   const Size size = own ? own->size : Size{picture.height, picture.width};
-  return Recipe(EncodedPicture{
+  return Recipe(EncodedImage{
       .bytes = {picture.pixels.data(), 1},
       .codec = Registry<CodecRecord>::find("jpeg"),
       .header = {.width = size.width, .height = size.height, .channels = picture.channels},

@@ -38,7 +38,7 @@ Result<void> Partners::begin(InFlight& flight, Renderer& renderer) const {
     Result<void> begun = task_.plan->begin(read.data, partner, renderer);
     if (!begun) return begun;
     for (FieldValue& value : partner.fields) {
-      value.video.decoding.stop = value.sound.decoding.stop = &stop_;
+      value.video.decoding.stop = value.audio.decoding.stop = &stop_;
     }
   }
   flight.blamed = flight.record.index;

@@ -350,7 +350,7 @@ void RecordWorker::begin(RecordRun& run, InFlight& flight, Renderer& renderer,
   if (!begun) return fail(run, flight, std::move(begun.error()));
   if (task_.left.decodes_any() && task_.decoding) mark_for_device(record, *task_.decoding);
   for (FieldValue& value : record.fields) {
-    value.video.decoding.stop = value.sound.decoding.stop = &means_.stop;
+    value.video.decoding.stop = value.audio.decoding.stop = &means_.stop;
   }
   if (has_partners_) begun = partners_.begin(flight, renderer);
   if (!begun) return fail(run, flight, std::move(begun.error()));
@@ -521,7 +521,7 @@ void RecordWorker::give_back(InFlight& flight) const {
     if (bytes_.reserves_early()) value.picture = Recipe();
     value.frame.reset();
     value.video = {};
-    value.sound = {};
+    value.audio = {};
     if (bytes_.reserves_early() || (value.owned && value.owned->capacity() > kKeptBuffer)) {
       value.owned.reset();
     }

@@ -37,16 +37,16 @@ bool take_audio(Field& field) {
   return true;
 }
 
-Result<void> begin_audio(const BeginContext& from, FieldValue& value) {
-  value.sound = {};
-  value.sound.decoding = from.options.video;
+Result<void> begin_audio(const Beginning& from, FieldValue& value) {
+  value.audio = {};
+  value.audio.decoding = from.options.video;
   value.sample_rate = from.state.sample_rate;
   if (!from.field.encoded) return begin_numbers(from, value);
-  Result<Sound> sound = open_sound(byte_ranges_of(from.data), from.renderer.sounds());
-  if (!sound) return std::move(sound.error());
-  value.sound = *sound;
-  value.sound.decoding = from.options.video;
-  value.sample_rate = sound->header.sample_rate;
+  Result<AudioClip> audio = open_audio(byte_ranges_of(from.data), from.renderer.audio_decoders());
+  if (!audio) return std::move(audio.error());
+  value.audio = *audio;
+  value.audio.decoding = from.options.video;
+  value.sample_rate = audio->header.sample_rate;
   value.dtype = DType::kFloat32;
   value.bytes = {};
   value.shape.clear();
@@ -77,38 +77,39 @@ const MediaRecord kSounds{.name = "audio",
                                 const AudioCodecRecord* const codec = audio_codec_of(bytes);
                                 return codec ? codec->name : std::string_view();
                               },
-                          .begins = begins_like_sound,
+                          .begins = begins_like_audio,
                           .check = [](const ByteRanges& file, Renderer& renderer) -> Result<void> {
-                            const Result<Sound> sound = open_sound(file, renderer.sounds());
-                            return sound ? Result<void>() : sound.error();
+                            const Result<AudioClip> audio =
+                                open_audio(file, renderer.audio_decoders());
+                            return audio ? Result<void>() : audio.error();
                           }};
 const Register<MediaRecord> registered_sounds(kSounds);
 
 }  // namespace
 
-Shape shape_of(const Sound& sound) { return {sound.header.channels, sound.frames()}; }
+Shape shape_of(const AudioClip& audio) { return {audio.header.channels, audio.frames()}; }
 
-int64_t frames_of(const FieldValue& audio) {
-  return audio.sound.is_encoded() ? audio.sound.frames() : audio.shape.at(1);
+int64_t frames_of(const FieldValue& value) {
+  return value.audio.is_encoded() ? value.audio.frames() : value.shape.at(1);
 }
-int64_t channels_of(const FieldValue& audio) {
-  return audio.sound.is_encoded() ? audio.sound.header.channels : audio.shape.at(0);
+int64_t channels_of(const FieldValue& value) {
+  return value.audio.is_encoded() ? value.audio.header.channels : value.shape.at(0);
 }
 
 Result<void> make_samples(FieldValue& value, Renderer& renderer) {
-  if (!value.sound.is_encoded()) return {};
-  const Sound sound = std::exchange(value.sound, {});
-  value.sound.decoding = sound.decoding;
-  if (sound.sample_bytes() > renderer.largest_value()) {
+  if (!value.audio.is_encoded()) return {};
+  const AudioClip audio = std::exchange(value.audio, {});
+  value.audio.decoding = audio.decoding;
+  if (audio.sample_bytes() > renderer.largest_value()) {
     return Error{.code = &kTooLong,
-                 .what = "it has " + text_of(DType::kFloat32, shape_of(sound)) + ", " +
-                         std::to_string(sound.sample_bytes() >> 20) + " MiB"};
+                 .what = "it has " + text_of(DType::kFloat32, shape_of(audio)) + ", " +
+                         std::to_string(audio.sample_bytes() >> 20) + " MiB"};
   }
-  std::shared_ptr<Buffer> samples = renderer.values().of(sound.sample_bytes());
-  Result<void> decoded = decode_sound(sound, renderer.sounds(),
-                                      reinterpret_cast<float*>(samples->data()), sound.frames());
+  std::shared_ptr<Buffer> samples = renderer.values().of(audio.sample_bytes());
+  Result<void> decoded = decode_samples(audio, renderer.audio_decoders(),
+                                        reinterpret_cast<float*>(samples->data()), audio.frames());
   if (!decoded) return decoded;
-  value.shape = shape_of(sound);
+  value.shape = shape_of(audio);
   value.own(std::move(samples));
   return {};
 }

@@ -5,7 +5,6 @@
 #include <array>
 
 namespace headrace {
-
 namespace {
 constexpr std::array<std::string_view, 11> kBoxFormats = {"",
                                                           "xyxy",

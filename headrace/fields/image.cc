@@ -45,12 +45,12 @@ const MediaRecord kImages{
           const CodecRecord* const codec = codec_of(signature_of(bytes));
           return codec ? codec->name : std::string_view();
         },
-    .begins = begins_like_picture,
+    .begins = begins_like_image,
     .check = [](const ByteRanges& file, Renderer& renderer) -> Result<void> {
       Buffer memory;
       const Result<std::span<const uint8_t>> bytes = file.keep(0, file.size(), memory);
       if (!bytes) return bytes.error();
-      const Result<EncodedPicture> picture = renderer.open(*bytes, {});
+      const Result<EncodedImage> picture = renderer.open(*bytes, {});
       return picture ? Result<void>() : picture.error();
     }};
 const Register<MediaRecord> registered_images(kImages);

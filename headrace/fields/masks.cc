@@ -56,7 +56,7 @@ void add_border(Places& places, int before, int after, Padding padding) {
     const int size = static_cast<int>(places.size());
     Places to;
     for (int at = -before; at < size + after; ++at) {
-      to.push_back(places[static_cast<size_t>(padded_place(padding, at, size))]);
+      to.push_back(places[static_cast<size_t>(padded_index(padding, at, size))]);
     }
     places = std::move(to);
     return;

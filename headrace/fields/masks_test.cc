@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "headrace/fields/field_test_values.h"
-#include "headrace/image/recipe_test_pictures.h"
+#include "headrace/image/recipe_test_images.h"
 
 namespace headrace::field_test {
 namespace masks_test {

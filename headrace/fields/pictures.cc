@@ -9,7 +9,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/fields/numbers.h"
-#include "headrace/image/coded_program.h"
+#include "headrace/image/coded_window.h"
 #include "headrace/image/device_warp.h"
 
 namespace headrace {
@@ -69,8 +69,8 @@ std::string text_of_form(const PictureForm& form) {
   return text_of(form.sample, {form.channels, -1, -1});
 }
 
-Result<void> begin_encoded(const BeginContext& from, Recipe& recipe) {
-  Result<EncodedPicture> opened =
+Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
+  Result<EncodedImage> opened =
       from.renderer.open(from.data.bytes, from.options.limits, from.options.page);
   if (!opened) return std::move(opened.error());
   opened->strict = from.options.strict;
@@ -291,7 +291,7 @@ bool can_be_picture(DType dtype, const Shape& shape) {
   if (!is_picture_dtype(dtype) || shape.size() != 3) return false;
   constexpr int64_t kColors = 4;
   const bool channels_last = shape[0] > kColors && shape[2] >= 1 && shape[2] <= kColors;
-  return shape[0] >= 1 && shape[0] <= kMostChannels && !channels_last;
+  return shape[0] >= 1 && shape[0] <= kMaxChannels && !channels_last;
 }
 
 Result<void> begin_picture(const BeginContext& from, FieldValue& value) {

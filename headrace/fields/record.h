@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "headrace/base/buffer.h"
-#include "headrace/codecs/audio/sound.h"
+#include "headrace/codecs/audio/audio_clip.h"
 #include "headrace/codecs/video/video_decoder.h"
 #include "headrace/fields/field.h"
 #include "headrace/image/recipe.h"
@@ -39,7 +39,7 @@ struct FieldValue {
   std::span<const uint8_t> bytes;  // the other kinds
   Shape shape;                     // of `bytes` as a tensor
   int64_t scalar = 0;              // an int64 scalar (bytes empty)
-  Sound sound;                     // kAudio, until samples are needed, which are then in `bytes`
+  AudioClip audio;                 // kAudio, until samples are needed, which are then in `bytes`
   int sample_rate = 0;             // kAudio
   Video video;                     // kVideo
   // For an image of a clip: its frame. shared: with other images of the same frame.

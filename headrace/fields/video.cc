@@ -46,7 +46,7 @@ Result<VideoTrack> track_of(const RowIndexSlot& kept, const ByteRanges& file) {
   }
   Result<VideoTrack> track = read_video(file);
   if (track && kept.store && has_video_index(*track)) {
-    kept.store->learned(kept.picture, video_index_of(*track));
+    kept.store->learned(kept.image, video_index_of(*track));
   }
   return track;
 }

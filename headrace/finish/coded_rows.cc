@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
+#include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/finish/missing_rows.h"
 #include "headrace/kernels/batch/memory_sections.h"
 #include "headrace/kernels/batch/queue.h"
@@ -31,7 +31,7 @@ size_t in_slot(size_t bytes) {
 
 // The picture as a JPEG with its row index: an index made separately takes precedence over a
 // pack's.
-std::optional<DenseJpegView> jpeg_in(const EncodedPicture& picture) {
+std::optional<DenseJpegView> jpeg_in(const EncodedImage& picture) {
   const std::span<const uint8_t> known = picture.row_index.known;
   if (picture.codec->name == "jpeg") return DenseJpegView{picture.bytes, known};
   if (picture.codec->name != "dense_jpeg") return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<DenseJpegView> jpeg_in(const EncodedPicture& picture) {
 // Fills in a draft except for the rows' bytes, using rows that are known or are found now.
 Place begin_draft(const CodedWindow& window, const DenseJpegView& jpeg, JpegDrafting& drafting,
                   JpegDeviceDraft& draft) {
-  const EncodedPicture& picture = window.picture;
+  const EncodedImage& picture = window.picture;
   const auto is_begun_by = [&](std::span<const uint8_t> rows) {
     return !rows.empty() && drafting.begin(jpeg.jpeg, rows, window.decoded, picture.color, draft);
   };
@@ -59,7 +59,7 @@ Place begin_draft(const CodedWindow& window, const DenseJpegView& jpeg, JpegDraf
 
 int64_t scratch_of(const JpegDeviceDraft& draft) {
   int64_t bytes = draft.blocks * 128 + 2 * draft.out_bytes();
-  for (int c = 0; c < draft.picture.components; ++c) bytes += draft.sample_bytes(c);
+  for (int c = 0; c < draft.image.components; ++c) bytes += draft.sample_bytes(c);
   return bytes;
 }
 
@@ -157,7 +157,7 @@ uint8_t* CodedRows::pixels(int64_t row, uint8_t* slot) {
   return place(row, pixel_bytes(), 0) ? slot + its.at : nullptr;
 }
 
-bool CodedRows::can_know_rows(const EncodedPicture& picture) {
+bool CodedRows::can_know_rows(const EncodedImage& picture) {
   const std::optional<DenseJpegView> jpeg = jpeg_in(picture);
   if (!jpeg) return false;
   if (!jpeg->row_index.empty()) return true;
@@ -183,10 +183,9 @@ bool CodedRows::take(int64_t row, int64_t record, const Recipe& recipe, uint8_t*
 
 DeviceDecoding::Place CodedRows::write(int64_t row, const JpegDrafting& drafting, Coded& coded,
                                        uint8_t* slot) {
-  const size_t instructions =
-      instruction_bytes_of(coded.draft, drafting.most_jobs(), resize_to(coded.window.filter),
-                           coded.window.resize(0, 0, 0), coded.stages);
-  if (!place(row, drafting.most_words() * sizeof(uint32_t), instructions)) return Place::kNoRoom;
+  const size_t told = instruction_bytes_of(coded.draft, drafting.max_jobs(), resize_to(coded.window.filter),
+                              coded.window.resize(0, 0, 0), coded.stages);
+  if (!place(row, drafting.max_words() * sizeof(uint32_t), told)) return Place::kNoRoom;
   auto* const to = reinterpret_cast<uint32_t*>(slot + rows_[size_t(row)].at);
   const size_t words = drafting.write(to, coded.draft);
   if (words == 0) return Place::kFormat;
@@ -203,13 +202,13 @@ DeviceDecoding::Place CodedRows::why_not(const Recipe& recipe, JpegDrafting& dra
   if (!program) return place_for(why);
   if (!PixelStages::takes(program->stages, shape_)) return Place::kPixels;
   CodedWindow* const window = &program->window;
-  const EncodedPicture& picture = window->picture;
+  const EncodedImage& picture = window->picture;
   const std::optional<DenseJpegView> jpeg = jpeg_in(picture);
   if (!jpeg) return Place::kFormat;
   JpegDeviceDraft& draft = coded.draft;
   const Place where = begin_draft(*window, *jpeg, drafting, draft);
   if (where != Place::kDevice) return where;
-  if (draft.picture.channels != shape_[0]) return Place::kFormat;
+  if (draft.image.channels != shape_[0]) return Place::kFormat;
   if (scratch_of(draft) > kMaxScratch) return Place::kLarge;
   coded.window = *window;
   coded.window.picture = {};  // its bytes are freed with the record
@@ -225,13 +224,13 @@ CodedRows::Room CodedRows::room_for(const Coded& coded) const {
   const int64_t columns = window.shown_width ? window.shown_width : shape_[2];
   const int64_t between = (shape_[0] * window.height + 1) * (columns + 8);
   constexpr size_t kResizeTables = size_t{16} << 10;
-  Room room{.kept = sizeof(WalkTables) + instruction_bytes_of(draft, draft.row_jobs.size(),
-                                                              resize_to(coded.window.filter),
-                                                              window, coded.stages),
-            .coefficients = size_t(draft.blocks) * 128,
-            .after = size_t(draft.out_bytes() + between) + kResizeTables +
-                     (1 + coded.stages.size()) * pixel_bytes()};
-  for (int c = 0; c < draft.picture.components; ++c) room.kept += size_t(draft.sample_bytes(c));
+  Room room{
+      .kept = sizeof(WalkTables) + instruction_bytes_of(draft, draft.row_jobs.size(),
+                                           resize_to(coded.window.filter), window, coded.stages),
+      .coefficients = size_t(draft.blocks) * 128,
+      .after = size_t(draft.out_bytes() + between) + kResizeTables +
+               (1 + coded.stages.size()) * pixel_bytes()};
+  for (int c = 0; c < draft.image.components; ++c) room.kept += size_t(draft.sample_bytes(c));
   return room;
 }
 
@@ -332,7 +331,7 @@ void CodedRows::plan_resizes(std::span<const int64_t> coded) {
     for (size_t i = 0; i < coded.size(); ++i) {
       const CodedWindow& window = rows_[size_t(coded[i])].coded->window;
       if (window.filter != filter) continue;
-      const DevicePicture& picture = batch_.picture(i);
+      const DeviceImage& picture = batch_.image(i);
       windows.push_back(
           window.resize(batch_.row_offset(i, 0, 0), picture.out_stride, picture.out_plane));
       made_[size_t(coded[i])] = int64_t(first + (windows.size() - 1) * pixel_bytes());

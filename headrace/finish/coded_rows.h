@@ -19,7 +19,7 @@
 #include "headrace/finish/device_decoding.h"
 #include "headrace/finish/pixel_stages.h"
 #include "headrace/finish/unfinished_rows.h"
-#include "headrace/image/coded_program.h"
+#include "headrace/image/coded_window.h"
 
 namespace headrace {
 
@@ -50,7 +50,7 @@ class CodedRows {
   uint8_t* pixels(int64_t row, uint8_t* slot);
   // Whether the device can receive the image as stored, with any transforms: its row positions are
   // known, or would be determined.
-  static bool can_know_rows(const EncodedPicture& picture);
+  static bool can_know_rows(const EncodedImage& picture);
   // Counts a picture whose final transforms the device cannot do, so that it is not decoded there
   // either.
   void count_cpu_decode() { log_->count(DeviceDecoding::Place::kEnd); }
@@ -111,7 +111,7 @@ class CodedRows {
     size_t made = 0;  // offset among the intermediate pixels
     size_t at = 0;    // offset in the parameters
   };
-  bool decodes() const { return batch_.sizes().pictures > 0; }  // valid once assembled
+  bool decodes() const { return batch_.sizes().images > 0; }  // valid once assembled
   size_t pixel_bytes() const { return size_t(element_count(shape_)); }
   // kDevice: the device can decode it, and everything except the bytes and jobs has been filled in.
   DeviceDecoding::Place why_not(const Recipe& recipe, JpegDrafting& drafting, Coded& coded) const;

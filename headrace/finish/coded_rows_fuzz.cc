@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <optional>
 
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
-#include "headrace/device/device.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
+#include "headrace/device/host/host_device.h"
 #include "headrace/finish/coded_rows_test_device.h"
 #include "headrace/image/render.h"
 
@@ -34,7 +34,7 @@ std::vector<uint8_t> changed(std::vector<uint8_t> index, jpeg_test::Draw& draw) 
 }
 
 // A window of `size` or, resized, of any size.
-Recipe drawn_recipe(const EncodedPicture& picture, Size size, jpeg_test::Draw& draw) {
+Recipe drawn_recipe(const EncodedImage& picture, Size size, jpeg_test::Draw& draw) {
   Recipe out(picture);
   const bool fits = size.width <= out.size().width && size.height <= out.size().height;
   if (fits && draw.below(2)) {
@@ -76,7 +76,7 @@ void compare(const CodedRows& coded, int64_t first, const std::vector<Row>& rows
   }
 }
 
-void fill(const EncodedPicture& picture, jpeg_test::Draw& draw) {
+void fill(const EncodedImage& picture, jpeg_test::Draw& draw) {
   const Size size{1 + draw.below(24), 1 + draw.below(24)};
   const Shape shape{Recipe(picture).channels(), size.height, size.width};
   const auto row_bytes = size_t(element_count(shape));
@@ -90,7 +90,7 @@ void fill(const EncodedPicture& picture, jpeg_test::Draw& draw) {
     rows[row] = {};
     index.assign(picture.row_index.known.begin(), picture.row_index.known.end());
     if (draw.below(3) == 0) index = changed(std::move(index), draw);
-    EncodedPicture own = picture;
+    EncodedImage own = picture;
     own.row_index.known = index;
     const Recipe recipe = drawn_recipe(own, size, draw);
     if (draw.below(4) > 0 && coded.take(int64_t(row), int64_t(row), recipe, slot.data())) {
@@ -127,12 +127,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Buffer padded(bytes.size());
   std::ranges::copy(bytes, padded.data());
   const std::vector<uint8_t> index = decoder.row_index(bytes);
-  EncodedPicture picture{.bytes = padded.bytes(),
-                         .codec = jpeg_test::Decoder::codec(),
-                         .header = *header,
-                         .color = ColorMode(draw.below(3)),
-                         .repair = true,
-                         .row_index = {.known = index}};
+  EncodedImage picture{.bytes = padded.bytes(),
+                       .codec = jpeg_test::Decoder::codec(),
+                       .header = *header,
+                       .color = ColorMode(draw.below(3)),
+                       .repair = true,
+                       .row_index = {.known = index}};
   fill(picture, draw);
   return 0;
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "headrace/finish/coded_rows_test_device.h"
-#include "headrace/image/recipe_test_pictures.h"
+#include "headrace/image/recipe_test_images.h"
 
 namespace headrace::coded_rows_test {
 
@@ -36,11 +36,11 @@ struct File {
     std::memcpy(bytes.data(), plain.data(), plain.size());
   }
   Recipe recipe(ColorMode color = ColorMode::kRGB) const {
-    return Recipe(EncodedPicture{.bytes = bytes.bytes(),
-                                 .codec = jpeg_test::Decoder::codec(),
-                                 .header = header,
-                                 .color = color,
-                                 .row_index = {.known = index}});
+    return Recipe(EncodedImage{.bytes = bytes.bytes(),
+                               .codec = jpeg_test::Decoder::codec(),
+                               .header = header,
+                               .color = color,
+                               .row_index = {.known = index}});
   }
   Recipe recipe(const Window& window, bool flip = false) const {
     Recipe out = recipe();

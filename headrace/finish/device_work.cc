@@ -28,7 +28,7 @@ void mark_for_device(Record& record, const DeviceDecoding& log) {
   if (!log.trusts(record.index)) return;
   for (FieldValue& value : record.fields) {
     if (value.kind != FieldKind::kImage) continue;
-    const EncodedPicture* const picture = value.picture.encoded();
+    const EncodedImage* const picture = value.picture.encoded();
     if (picture && CodedRows::can_know_rows(*picture)) value.picture.leave_to_device();
   }
 }

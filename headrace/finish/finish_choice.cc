@@ -59,7 +59,7 @@ std::string obstacle(const Plan& plan, int number) {
   const Output& output = plan.outputs()[size_t(number)];
   const std::string name = "\"" + output.name + "\"";
   if (output.as_list) return name + ", whose records differ in shape";
-  if (output.picture().shape[0] > PictureBatch::kMostChannels || size_of(output.state.dtype) > 4) {
+  if (output.picture().shape[0] > PictureBatch::kMaxChannels || size_of(output.state.dtype) > 4) {
     return name + ", which is " + text_of(output.state);
   }
   for (const BatchStep& step : plan.batch_steps()) {

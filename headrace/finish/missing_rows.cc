@@ -10,24 +10,24 @@
 namespace headrace {
 
 MissingRows missing_rows(std::span<const uint8_t> jpeg, std::span<const uint8_t> row_index) {
-  if (knows_all_rows(row_index)) return MissingRows::kNone;
+  if (covers_all_rows(row_index)) return MissingRows::kNone;
   JpegHeader header;
   return read_jpeg_header(jpeg, header) ? MissingRows::kUnknown : MissingRows::kNever;
 }
 
-bool may_find_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg) {
+bool may_find_rows(const EncodedImage& picture, std::span<const uint8_t> jpeg) {
   constexpr size_t kSmall = size_t{8} << 10;
   return picture.row_index.store || (picture.codec->name == "dense_jpeg" && jpeg.size() <= kSmall);
 }
 
-std::span<const uint8_t> find_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg) {
+std::span<const uint8_t> find_rows(const EncodedImage& picture, std::span<const uint8_t> jpeg) {
   thread_local JpegBaselineDecoder decoder;
   thread_local std::vector<uint8_t> rows;
   if (!may_find_rows(picture, jpeg)) return {};
   rows = decoder.row_index(jpeg);
-  if (!knows_all_rows(rows)) return {};
+  if (!covers_all_rows(rows)) return {};
   const RowIndexSlot& slot = picture.row_index;
-  if (slot.store) slot.store->learned(slot.picture, rows);
+  if (slot.store) slot.store->learned(slot.image, rows);
   return rows;
 }
 

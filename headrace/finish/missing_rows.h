@@ -22,9 +22,9 @@ MissingRows missing_rows(std::span<const uint8_t> jpeg, std::span<const uint8_t>
 // Whether the row positions would be stored for reuse; or the JPEG is a small one of a pack written
 // without an index by an earlier version: finding its rows takes a tenth of the CPU time of
 // decoding it.
-bool may_find_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg);
+bool may_find_rows(const EncodedImage& picture, std::span<const uint8_t> jpeg);
 // The row positions, also with entries inside of rows. Empty if the rows may not be determined, or
 // were not found. Valid until the thread's next call.
-std::span<const uint8_t> find_rows(const EncodedPicture& picture, std::span<const uint8_t> jpeg);
+std::span<const uint8_t> find_rows(const EncodedImage& picture, std::span<const uint8_t> jpeg);
 
 }  // namespace headrace

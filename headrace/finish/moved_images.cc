@@ -21,7 +21,7 @@ float sharpened_share(const PendingPass& pass) {
 // numbers: the blur's kernel width and height, and its sigma.
 bool has_few_taps(const PendingPass& pass) {
   const auto few = [&](double taps) {
-    return 2 * gaussian_reach(int(taps), pass.numbers[2]) + 1 <= BlurJob::kMostTaps;
+    return 2 * gaussian_radius(int(taps), pass.numbers[2]) + 1 <= BlurJob::kMaxTaps;
   };
   return few(pass.numbers[0]) && few(pass.numbers[1]);
 }

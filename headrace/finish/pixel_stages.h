@@ -12,7 +12,7 @@
 #include "headrace/base/tensor.h"
 #include "headrace/device/device.h"
 #include "headrace/finish/moved_images.h"
-#include "headrace/image/coded_program.h"
+#include "headrace/image/coded_window.h"
 #include "headrace/kernels/batch/measure_images.h"
 #include "headrace/kernels/batch/run_programs.h"
 

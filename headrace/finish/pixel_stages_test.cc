@@ -14,9 +14,9 @@
 #include "headrace/device/simulated/simulated_device.h"
 #include "headrace/fields/pictures.h"
 #include "headrace/finish/coded_rows_test_files.h"
-#include "headrace/image/affine.h"
-#include "headrace/ops/color/tone_steps.h"
-#include "headrace/ops/filters/gaussian_blur.h"
+#include "headrace/image/torchvision_warps.h"
+#include "headrace/ops/color/color_steps.h"
+#include "headrace/ops/filters/blurs.h"
 
 namespace headrace::coded_rows_test {
 namespace {

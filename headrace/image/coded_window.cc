@@ -2,6 +2,7 @@
 #include "headrace/image/coded_window.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "headrace/kernels/resample/resample.h"
 
@@ -46,9 +47,31 @@ Window looked_at(const CodedWindow& coded) {
           down.end - down.begin};
 }
 
+// Steps that change the number of channels are done on the CPU.
+bool keeps_channels(const PixelSteps& steps, int channels) {
+  return std::ranges::all_of(steps.all(), [&](const PixelStep& step) {
+    return step.function->channels(step, channels) == channels;
+  });
+}
+
+void add_steps(std::vector<CodedStage>& stages, const PixelSteps& steps) {
+  if (steps.empty()) return;
+  if (stages.empty() || stages.back().moved) stages.emplace_back();
+  stages.back().steps = steps;
+}
+
+void add_pass(std::vector<CodedStage>& stages, const PendingPass& pass) {
+  if (is_measured(pass.function->code)) {
+    stages.push_back({.measured = pass});
+    return;
+  }
+  if (stages.empty() || stages.back().moved) stages.emplace_back();
+  stages.back().moved = pass;
+}
+
 }  // namespace
 
-std::optional<NotCoded> refusal_of(const EncodedPicture* picture) {
+std::optional<NotCoded> refusal_of(const EncodedImage* picture) {
   if (!picture) return NotCoded::kPixels;
   const bool plain = !picture->strict && picture->page == 0 && picture->sample == DType::kUInt8;
   if (!plain || picture->color == ColorMode::kRGBA) return NotCoded::kForm;
@@ -128,11 +151,42 @@ std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_n
     out.resized = form.resize->to;
   }
   if (std::max({out.resized.height, out.resized.width, form.canvas.height, form.canvas.width}) >
-      kMostResizedSide) {
+      kMaxResizedSide) {
     why_not = NotCoded::kTooLarge;
     return std::nullopt;
   }
   out.decoded = looked_at(out);
+  return out;
+}
+
+std::optional<CodedProgram> coded_program_of(const Recipe& recipe, NotCoded& why_not) {
+  if (!recipe.form().steps.are_coded() ||
+      !keeps_channels(recipe.form().steps, recipe.form().source_channels())) {
+    why_not = NotCoded::kColors;
+    return std::nullopt;
+  }
+  CodedProgram out;
+  if (!recipe.is_pending()) {
+    std::optional<CodedWindow> window = coded_window_of(recipe, why_not, /*before_steps=*/true);
+    if (!window) return std::nullopt;
+    out.window = std::move(*window);
+  } else {
+    const PendingPicture* const picture = recipe.pending_in_place();
+    const bool same_size = picture && picture->from.size() == picture->size;
+    if (!same_size || !recipe.form().map->is_identity() || !recipe.form().erased.empty()) {
+      why_not = NotCoded::kPixels;
+      return std::nullopt;
+    }
+    std::optional<CodedProgram> before = coded_program_of(picture->from, why_not);
+    if (!before) return std::nullopt;
+    out = std::move(*before);
+    add_pass(out.stages, picture->pass);
+  }
+  add_steps(out.stages, recipe.form().steps);
+  if (out.stages.size() > CodedProgram::kMaxStages) {
+    why_not = NotCoded::kColors;
+    return std::nullopt;
+  }
   return out;
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recipe for encoded bytes as a decode and one resize: a window of the stored picture, its
 // orientation, its new size, the visible part of the result, and the position of that part on a
-// canvas of one color.
+// canvas of one color. For a device also as a program: after the resize, stages of computations on
+// pixels.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "headrace/image/pending_picture.h"
 #include "headrace/image/recipe.h"
 #include "headrace/kernels/batch/resize_batch.h"
 
@@ -20,11 +23,11 @@ enum class NotCoded : uint8_t {
   kColors,         // it computes pixels, or maps their values
   kRectangles,     // it erases rectangles
   kResizedBorder,  // it resizes a border with the picture
-  kTooLarge,       // a side, of the resized picture or the canvas, exceeds kMostResizedSide
+  kTooLarge,       // a side, of the resized picture or the canvas, exceeds kMaxResizedSide
 };
 
 struct CodedWindow {
-  EncodedPicture picture;
+  EncodedImage picture;
   Window decoded;  // the part of the stored picture that the result depends on
   // The window that is resized, which contains `decoded`. It is transposed first, then flipped.
   Window source;
@@ -46,5 +49,23 @@ struct CodedWindow {
 // only the part of the recipe before its pixel steps.
 std::optional<CodedWindow> coded_window_of(const Recipe& recipe, NotCoded& why_not,
                                            bool before_steps = false);
+
+// A stage ends where the next instruction depends on all pixels.
+struct CodedStage {
+  // The measurement with which the stage begins. A table is computed from it and applied first.
+  std::optional<PendingPass> measured = {};
+  PixelSteps steps = {};                  // all of which have device code
+  std::optional<PendingPass> moved = {};  // last: a pass over neighbors, or a warp
+};
+
+struct CodedProgram {
+  static constexpr size_t kMaxStages = 8;
+
+  CodedWindow window;
+  std::vector<CodedStage> stages;  // for images of the window's size and channels; may be empty
+};
+
+// Empty if the recipe does more than that; `why_not` is then the reason.
+std::optional<CodedProgram> coded_program_of(const Recipe& recipe, NotCoded& why_not);
 
 }  // namespace headrace

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/image/recipe_test_pictures.h"
+#include "headrace/image/recipe_test_images.h"
 #include "headrace/kernels/batch/launch.h"
 
 namespace headrace {
@@ -30,18 +30,18 @@ struct File {
 
   explicit File(int width, int height, bool gray = false, ColorMode color = ColorMode::kRGB)
       : File(made(width, height, gray)) {
-    EncodedPicture picture = opened();
+    EncodedImage picture = opened();
     picture.color = color;
     recipe = Recipe(picture);
   }
   explicit File(const std::vector<uint8_t>& file) : bytes(file.size()) {
     std::memcpy(bytes.data(), file.data(), file.size());
   }
-  EncodedPicture opened() const {
+  EncodedImage opened() const {
     Renderer renderer;
-    Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
+    Result<EncodedImage> picture = renderer.open(bytes.bytes(), {});
     EXPECT_TRUE(picture);
-    return picture ? *picture : EncodedPicture{};
+    return picture ? *picture : EncodedImage{};
   }
   static std::vector<uint8_t> made(int width, int height, bool gray) {
     jpeg_test::FileSpec spec{.width = width, .height = height};
@@ -230,9 +230,9 @@ TEST(CodedWindow, OtherRecipesAreRefusedWithTheReason) {
   EXPECT_EQ(why(Recipe()), NotCoded::kPixels);
   EXPECT_EQ(why(recipe_test::recipe_of(recipe_test::random_grid(3, 9, 9, 1))), NotCoded::kPixels);
 
-  EncodedPicture picture = file.opened();
+  EncodedImage picture = file.opened();
   const auto changed = [&](auto&& change) {
-    EncodedPicture other = picture;
+    EncodedImage other = picture;
     change(other);
     return Recipe(other);
   };

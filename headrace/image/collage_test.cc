@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/image/affine.h"
-#include "headrace/image/perspective.h"
 #include "headrace/image/render.h"
+#include "headrace/image/torchvision_warps.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace {
@@ -162,8 +161,7 @@ TEST(Collage, UnusualTilesAreReportedBeforehand) {
 // An encoded picture that no decoder takes.
 Recipe broken() {
   static const std::vector<uint8_t> bytes(64);
-  EncodedPicture picture{
-      .bytes = bytes, .codec = Registry<CodecRecord>::find("jpeg"), .header = {}};
+  EncodedImage picture{.bytes = bytes, .codec = Registry<CodecRecord>::find("jpeg"), .header = {}};
   picture.header.width = picture.header.height = 16;
   picture.header.channels = 3;
   return Recipe(picture);

@@ -16,9 +16,9 @@ namespace headrace {
 
 // Total encoded bytes of all deferred pictures in the process. The memory that a plan reserves for
 // a record does not include them, so code that receives pictures keeps the total within
-// kMostDeferredBytes: pictures beyond that are decoded immediately.
+// kMaxDeferredBytes: pictures beyond that are decoded immediately.
 inline std::atomic<size_t> deferred_bytes{0};
-inline constexpr size_t kMostDeferredBytes = size_t{64} << 20;
+inline constexpr size_t kMaxDeferredBytes = size_t{64} << 20;
 
 class DeferredFile {
  public:
@@ -44,7 +44,7 @@ struct DeferredPicture {
 inline Result<DeferredPicture> defer(Buffer bytes, ColorMode color, Renderer& renderer) {
   auto file = std::make_shared<const DeferredFile>(std::move(bytes));
   DeferredPicture out{.bytes = {file, &file->bytes()}, .recipe = {}};
-  Result<EncodedPicture> opened = renderer.open(out.bytes->bytes(), {});
+  Result<EncodedImage> opened = renderer.open(out.bytes->bytes(), {});
   if (!opened) return std::move(opened.error());
   opened->color = color;
   out.recipe = Recipe(*opened);

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "headrace/image/warp_pass.h"
-#include "headrace/image/warp_places.h"
+#include "headrace/image/warp_positions.h"
 
 namespace headrace {
 namespace {

@@ -8,15 +8,14 @@
 #include <random>
 #include <vector>
 
-#include "headrace/image/affine.h"
-#include "headrace/image/perspective.h"
 #include "headrace/image/render.h"
+#include "headrace/image/torchvision_warps.h"
 #include "headrace/kernels/batch/batch_test_passes.h"
 
 namespace headrace {
 namespace {
 
-class WarpPicturesAt : public AtPlace {};
+class WarpPicturesOn : public OnTestDevice {};
 
 std::vector<uint8_t> rendered(const WarpedPicture& picture, const Window& part) {
   Recipe recipe(std::make_shared<const WarpedPicture>(picture));
@@ -61,7 +60,7 @@ Warp drawn_warp(TestDraws& draws, Size size, const WarpStyle& style) {
   }
 }
 
-TEST_P(WarpPicturesAt, WarpsOfAllKindsEqualTheRenderers) {
+TEST_P(WarpPicturesOn, WarpsOfAllKindsEqualTheRenderers) {
   TestDraws draws(8);
   PassPictures pictures(draws);
   PassPlan<WarpJob> plan;
@@ -105,7 +104,7 @@ TEST_P(WarpPicturesAt, WarpsOfAllKindsEqualTheRenderers) {
   pictures.expect_made(get(to, pictures.to_bytes()), expected);
 }
 
-TEST_P(WarpPicturesAt, NothingIsDoneWithoutImages) {
+TEST_P(WarpPicturesOn, NothingIsDoneWithoutImages) {
   EXPECT_EQ(WarpPictures{}.items(), 0);
   run_here(WarpPictures{});
 }
@@ -122,7 +121,8 @@ TEST(DeviceWarp, PillowsAccumulatedSumsStayOnTheCpu) {
   EXPECT_FALSE(runs_on_device(affine_warp({.angle = 20}, size, pillow), false, 5));
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, WarpPicturesAt, testing::ValuesIn(places()), place_name);
+INSTANTIATE_TEST_SUITE_P(Devices, WarpPicturesOn, testing::ValuesIn(test_devices()),
+                         test_device_name);
 
 }  // namespace
 }  // namespace headrace

@@ -15,7 +15,7 @@ class FieldMemory {
  public:
   // An uninitialized field of this size. Shared with the pictures that will be warped by it.
   std::shared_ptr<WarpField> field_of(Size size) {
-    const size_t count = size_t(size.height) * size_t(size.width) + kBeyond;
+    const size_t count = size_t(size.height) * size_t(size.width) + kPadding;
     for (const std::shared_ptr<WarpField>& field : fields_) {
       if (field.use_count() > 1 || field->x.size() < count) continue;
       field->size = size;
@@ -24,9 +24,9 @@ class FieldMemory {
     auto made = std::make_shared<WarpField>(WarpField{size, {}, {}});
     made->x.resize(count);
     made->y.resize(count);
-    if (fields_.size() >= kMost)
+    if (fields_.size() >= kMax)
       std::erase_if(fields_, [](const auto& field) { return field.use_count() == 1; });
-    if (fields_.size() < kMost) fields_.push_back(made);
+    if (fields_.size() < kMax) fields_.push_back(made);
     return made;
   }
   // Memory for intermediate values of a field; the previous contents are lost.
@@ -43,9 +43,9 @@ class FieldMemory {
   }
 
  private:
-  static constexpr size_t kMost =
+  static constexpr size_t kMax =
       16;  // maximum number of fields: for records that are processed together
-  static constexpr size_t kBeyond = 16;  // numbers past the end that kernels may access
+  static constexpr size_t kPadding = 16;  // numbers past the end that kernels may access
   std::vector<std::shared_ptr<WarpField>> fields_;
   Buffer numbers_[2];
 };

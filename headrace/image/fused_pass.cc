@@ -160,9 +160,9 @@ void FusedPass::push(int y, const RowBlock& block, int row) {
   }
 }
 
-std::array<const uint8_t*, kMostChannels> FusedPass::planar(const RowBlock& block, int row,
-                                                            uint8_t* to, ptrdiff_t plane) const {
-  std::array<const uint8_t*, kMostChannels> in{};
+std::array<const uint8_t*, kMaxChannels> FusedPass::planar(const RowBlock& block, int row,
+                                                           uint8_t* to, ptrdiff_t plane) const {
+  std::array<const uint8_t*, kMaxChannels> in{};
   if (block.step == 1) {
     for (int c = 0; c < job_.channels; ++c) in[c] = block.channel[c] + row * block.stride;
     return in;
@@ -173,12 +173,12 @@ std::array<const uint8_t*, kMostChannels> FusedPass::planar(const RowBlock& bloc
 }
 
 void FusedPass::copy_row(const RowBlock& block, int row, uint8_t* to, ptrdiff_t plane) const {
-  std::array<uint8_t*, kMostChannels> out;
+  std::array<uint8_t*, kMaxChannels> out;
   for (int c = 0; c < job_.channels; ++c) out[c] = to + c * plane;
   copy_planar_row(block, row, job_.channels, x_.high() - x_.low(), out.data());
 }
 
-void FusedPass::horizontal(const std::array<const uint8_t*, kMostChannels>& in, uint8_t* to,
+void FusedPass::horizontal(const std::array<const uint8_t*, kMaxChannels>& in, uint8_t* to,
                            ptrdiff_t plane) const {
   if (!x_.copies()) {
     constexpr int kAtOnce = 4;
@@ -223,7 +223,7 @@ void FusedPass::emit_vertical(int output) {
     result = out;
   }
   if (horizontal_next) {
-    std::array<const uint8_t*, kMostChannels> in{};
+    std::array<const uint8_t*, kMaxChannels> in{};
     for (int c = 0; c < job_.channels; ++c) in[c] = result + c * wide_plane_;
     horizontal(in, to, strip_plane_);
   }
@@ -254,7 +254,7 @@ void FusedPass::store_finished() {
   const bool computes = job_.steps != nullptr;
   const int x = stored_x(job_), y = stored_y(job_), width = job_.range.width;
   const int channels = job_.stored_channels;
-  std::array<const StoreTable*, kMostChannels> tables{};
+  std::array<const StoreTable*, kMaxChannels> tables{};
   for (int c = 0; c < channels; ++c) tables[c] = &job_.map->table(c);
   const size_t plane = size_t(job_.canvas_height) * job_.canvas_width * size_of(job_.map->output());
   for (int i = 0; i < finished_count_; ++i) {

@@ -91,10 +91,10 @@ class FusedPass final : public RowSink {
   void emit_ready(int y);
   void emit_vertical(int output);
   // The row's planes; deinterleaves them to `to` if they are not planar.
-  std::array<const uint8_t*, kMostChannels> planar(const RowBlock& block, int row, uint8_t* to,
-                                                   ptrdiff_t plane) const;
+  std::array<const uint8_t*, kMaxChannels> planar(const RowBlock& block, int row, uint8_t* to,
+                                                  ptrdiff_t plane) const;
   void copy_row(const RowBlock& block, int row, uint8_t* to, ptrdiff_t plane) const;
-  void horizontal(const std::array<const uint8_t*, kMostChannels>& in, uint8_t* to,
+  void horizontal(const std::array<const uint8_t*, kMaxChannels>& in, uint8_t* to,
                   ptrdiff_t plane) const;
   uint8_t* strip_row();
   void finish_row(const uint8_t* planes, ptrdiff_t plane, int output);

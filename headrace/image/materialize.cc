@@ -9,12 +9,12 @@
 #include "headrace/image/collage.h"
 #include "headrace/image/pending_picture.h"
 #include "headrace/image/render.h"
-#include "headrace/image/render_bytes.h"
+#include "headrace/image/render_task.h"
 
 namespace headrace {
 namespace {
 
-const ErrorCode kGrownTooLarge{
+const ErrorCode kResultTooLarge{
     "HR0127", ErrorKind::kResource, "upscaled image exceeds the memory limit",
     "A transform that needs pixels follows one that greatly enlarged the image, and those pixels "
     "would need more memory than memory_limit leaves for one record. Nothing was allocated. Use a "
@@ -33,7 +33,7 @@ RenderTask task_for(const Recipe& recipe, Picture& into) {
 
 Result<void> Renderer::check_growth(size_t before, size_t after) const {
   if (after <= largest_picture_ || after / 2 <= before) return {};
-  return Error{.code = &kGrownTooLarge,
+  return Error{.code = &kResultTooLarge,
                .what = "an image of " + std::to_string(before) + " bytes would take " +
                        std::to_string(after)};
 }

@@ -20,7 +20,7 @@ enum class Padding : uint8_t {
 
 // Maps an index that may be outside [0, size) to the index of the element that appears there.
 // REQUIRES: not kConstant, size > 0.
-int padded_place(Padding padding, int64_t at, int size);
+int padded_index(Padding padding, int64_t at, int size);
 
 // A part of the padded picture. `window` is relative to the upper left corner of the unpadded
 // picture.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An image that a device will decode, followed by an operation that depends on more than one pixel
 // (a mean, neighbors, a warp). The operation is recorded, and executed by the device after decoding
-// (image/coded_program.h), or by the renderer if the pixels turn out to be needed on the CPU. The
+// (image/coded_window.h), or by the renderer if the pixels turn out to be needed on the CPU. The
 // result is the same.
 //
 // Only recipes for which Recipe::left_to_device() is true become pending, so a pipeline on the CPU

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rendered pixels: a dense, planar (C, H, W) picture in memory. A movable value type.
+// Rendered pixels: a dense, planar (C, H, W) picture in memory, a movable value type; its size, and
+// whose arithmetic computes it.
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 
 #include "headrace/base/buffer.h"
@@ -11,16 +13,20 @@
 
 namespace headrace {
 
+// torchvision's results for tensors and for Pillow images differ. An operator that supports both
+// uses the arithmetic that the user chooses.
+enum class Arithmetic : uint8_t { kTorch, kPillow };
+
 struct Size {
   int height = 0, width = 0;
   bool operator==(const Size&) const = default;
 };
 
 // One number per channel; those of channels that a picture does not have are 0.
-using ChannelValues = std::array<double, kMostChannels>;
+using ChannelValues = std::array<double, kMaxChannels>;
 
 struct Picture {
-  int channels = 0, height = 0, width = 0;  // kMostChannels at most
+  int channels = 0, height = 0, width = 0;  // kMaxChannels at most
   DType dtype = DType::kUInt8;              // uint8, uint16, float32, float16 or bfloat16
   Buffer pixels;
 

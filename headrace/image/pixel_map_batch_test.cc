@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "headrace/image/pixel_map.h"
-#include "headrace/kernels/batch/batch_test_places.h"
+#include "headrace/kernels/batch/batch_test_devices.h"
 #include "headrace/kernels/batch/float_batch.h"
 #include "headrace/kernels/batch/picture_batch.h"
 
@@ -21,7 +21,7 @@ MapStep convert(DType dtype, bool scale) {
 }
 MapStep normalize() { return {.kind = MapStep::Kind::kNormalize, .mean = kMean, .std = kStd}; }
 
-class PixelMapBatchAt : public AtPlace {};
+class PixelMapBatchOn : public OnTestDevice {};
 
 struct TorchvisionCase {
   std::vector<MapStep> steps;
@@ -39,7 +39,7 @@ const TorchvisionCase kTorchvision[] = {
      0xb8bd6272864e0b50},
 };
 
-TEST_P(PixelMapBatchAt, BytesEqualTorchvisions) {
+TEST_P(PixelMapBatchOn, BytesEqualTorchvisions) {
   std::vector<uint8_t> samples;  // (1, 3, 1, 256)
   for (int i = 0; i < 3 * 256; ++i) samples.push_back(static_cast<uint8_t>(i));
   const auto strides = PictureStrides::channels_first(3, 1, 256);
@@ -69,7 +69,7 @@ TEST_P(PixelMapBatchAt, BytesEqualTorchvisions) {
   }
 }
 
-TEST_P(PixelMapBatchAt, FloatsEqualTheRenderers) {
+TEST_P(PixelMapBatchOn, FloatsEqualTheRenderers) {
   TestDraws draws(41);
   const DType dtypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
   const int width = 1000;
@@ -102,7 +102,8 @@ TEST_P(PixelMapBatchAt, FloatsEqualTheRenderers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, PixelMapBatchAt, testing::ValuesIn(places()), place_name);
+INSTANTIATE_TEST_SUITE_P(Devices, PixelMapBatchOn, testing::ValuesIn(test_devices()),
+                         test_device_name);
 
 }  // namespace
 }  // namespace headrace

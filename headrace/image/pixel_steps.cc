@@ -48,8 +48,8 @@ bool PixelSteps::add(const PixelStep& step) {
     steps_.back() = table_step(both);
     return true;
   }
-  if (steps_.size() == kMost) return false;
-  if (steps_.empty()) steps_.reserve(kMost);
+  if (steps_.size() == kMax) return false;
+  if (steps_.empty()) steps_.reserve(kMax);
   steps_.push_back(step);
   return true;
 }

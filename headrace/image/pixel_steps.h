@@ -19,7 +19,7 @@
 #include "headrace/base/dtype.h"
 #include "headrace/image/picture.h"
 #include "headrace/kernels/batch/pixel_program.h"
-#include "headrace/kernels/color/table_form.h"
+#include "headrace/kernels/color/table_rows.h"
 
 namespace headrace {
 
@@ -70,16 +70,16 @@ int table_channels(const PixelStep& step, int in);
 void look_up_bytes(const PixelStep& step, const uint8_t* const in[], int channels, int count,
                    uint8_t* const out[]);
 
-// Up to kMost steps, in order. A value: recipes are copied.
+// Up to kMax steps, in order. A value: recipes are copied.
 class PixelSteps {
  public:
-  static constexpr int kMost = 8;
+  static constexpr int kMax = 8;
 
   bool empty() const { return steps_.empty(); }
   std::span<const PixelStep> all() const { return steps_; }
   bool are_coded() const;  // whether all of them have device code
   // Appends a step; two consecutive tables become one. Returns false, and changes nothing, if there
-  // are kMost steps already.
+  // are kMax steps already.
   bool add(const PixelStep& step);
   // The last step, if it is a lookup table for bytes, and the steps without it.
   std::shared_ptr<const QuickTable> last_table() const {
@@ -92,12 +92,12 @@ class PixelSteps {
   // Runs all steps on a row. Returns the output planes, which are in `scratch` (or are `in` if
   // there are no steps). REQUIRES: `scratch` has room for kScratchPlanes planes of `plane` bytes,
   // with 63 bytes past `count` in each.
-  using Planes = std::array<const uint8_t*, kMostChannels>;
+  using Planes = std::array<const uint8_t*, kMaxChannels>;
   static constexpr int kScratchPlanes = 8;
   Planes run(const Planes& in, int channels, int count, uint8_t* scratch, ptrdiff_t plane) const;
 
   // The same for float32 rows. REQUIRES: scratch has room for kScratchPlanes * count floats.
-  using FloatPlanes = std::array<const float*, kMostChannels>;
+  using FloatPlanes = std::array<const float*, kMaxChannels>;
   FloatPlanes run(const FloatPlanes& in, int channels, int count, float* scratch) const;
 
   // Applies the steps to one pixel, a border's fill. `dtype`: of the picture.

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "headrace/image/recipe_test_pictures.h"
+#include "headrace/image/recipe_test_images.h"
 
 namespace headrace {
 namespace pixel_steps_test {
@@ -132,7 +132,7 @@ TEST(PixelSteps, DoNotFollowAMapOrAnErasedRectangle) {
 
 TEST(PixelSteps, TheirNumberIsLimited) {
   Recipe recipe = recipe_of(random_grid(3, 20, 20, 9));
-  for (int i = 0; i < PixelSteps::kMost; ++i) ASSERT_TRUE(affine(1, 1)(recipe));
+  for (int i = 0; i < PixelSteps::kMax; ++i) ASSERT_TRUE(affine(1, 1)(recipe));
   EXPECT_FALSE(affine(1, 1)(recipe));
 }
 
@@ -165,7 +165,7 @@ TEST(Tables, TwoInARowAreMerged) {
     }
   }
   PixelSteps both, many;
-  for (int i = 0; i < 2 * PixelSteps::kMost; ++i) EXPECT_TRUE(many.add(table_step(first)));
+  for (int i = 0; i < 2 * PixelSteps::kMax; ++i) EXPECT_TRUE(many.add(table_step(first)));
   ASSERT_TRUE(both.add(table_step(first)));
   ASSERT_TRUE(both.add(table_step(second)));
   const auto pixel = both.of_pixel({10, 20, 30, 0}, DType::kUInt8, 3);

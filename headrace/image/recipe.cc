@@ -61,7 +61,7 @@ std::optional<ChannelValues> before_table(ChannelValues fill, const ColorTable& 
 
 }  // namespace
 
-Recipe::Recipe(EncodedPicture picture)
+Recipe::Recipe(EncodedImage picture)
     : form_{.source = picture,
             .window = {0, 0, picture.header.width, picture.header.height},
             .map = PixelMap::identity(picture.sample)} {
@@ -99,7 +99,7 @@ int Recipe::channels() const { return form_.steps.channels(form_.source_channels
 int RecipeForm::source_channels() const {
   return std::visit(
       []<class Source>(const Source& from) {
-        if constexpr (std::is_same_v<Source, EncodedPicture>) {
+        if constexpr (std::is_same_v<Source, EncodedImage>) {
           return channels_of(from.color, from.header);
         } else if constexpr (std::is_same_v<Source, std::shared_ptr<const WarpedPicture>>) {
           return headrace::source_channels(*from);
@@ -124,7 +124,7 @@ bool Recipe::is_pending() const {
 }
 
 bool Recipe::left_to_device() const {
-  const auto* const encoded = std::get_if<EncodedPicture>(&form_.source);
+  const auto* const encoded = std::get_if<EncodedImage>(&form_.source);
   const bool starts_there = encoded ? encoded->on_device && encoded->sample == DType::kUInt8
                                     : pending_in_place() != nullptr;
   return starts_there && !form_.frame && form_.map->is_identity() && form_.erased.empty() &&
@@ -170,7 +170,7 @@ Recipe pending(Recipe recipe, PendingPass pass) {
       PendingPicture{std::move(recipe), std::move(pass), size}));
 }
 
-bool Recipe::takes_as_it_is() const {
+bool Recipe::is_unmodified() const {
   return !form_.resized_or_padded() && !form_.transpose && !form_.flip_x_before &&
          !form_.flip_y_before && form_.steps.empty() && form_.map->is_identity() &&
          form_.erased.empty();
@@ -178,27 +178,27 @@ bool Recipe::takes_as_it_is() const {
 
 Recipe::View Recipe::view() const {
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&form_.source);
-  if (!picture || !takes_as_it_is()) return {};
+  if (!picture || !is_unmodified()) return {};
   return {picture->get(), form_.window};
 }
 
 std::shared_ptr<const Picture> Recipe::pixels() const {
   const auto* picture = std::get_if<std::shared_ptr<const Picture>>(&form_.source);
-  if (!picture || !takes_as_it_is()) return nullptr;
+  if (!picture || !is_unmodified()) return nullptr;
   return form_.window == Window{0, 0, (*picture)->width, (*picture)->height} ? *picture : nullptr;
 }
 
 std::shared_ptr<const Collage> Recipe::collage() const {
   const auto* collage = std::get_if<std::shared_ptr<const Collage>>(&form_.source);
-  if (!collage || !takes_as_it_is()) return nullptr;
+  if (!collage || !is_unmodified()) return nullptr;
   const Size size = (*collage)->size;
   return form_.window == Window{0, 0, size.width, size.height} ? *collage : nullptr;
 }
 
 bool Recipe::same_source(const Recipe& other) const {
   if (form_.source.index() != other.form_.source.index()) return false;
-  if (const auto* encoded = std::get_if<EncodedPicture>(&form_.source)) {
-    return encoded->bytes.data() == std::get<EncodedPicture>(other.form_.source).bytes.data();
+  if (const auto* encoded = std::get_if<EncodedImage>(&form_.source)) {
+    return encoded->bytes.data() == std::get<EncodedImage>(other.form_.source).bytes.data();
   }
   return std::visit(
       [&]<class Source>(const Source& source) {

@@ -53,7 +53,7 @@
 namespace headrace {
 
 // Encoded bytes and their header. `bytes` is borrowed from the record that is being processed.
-struct EncodedPicture {
+struct EncodedImage {
   std::span<const uint8_t> bytes;
   const CodecRecord* codec = nullptr;
   ImageHeader header;
@@ -81,10 +81,10 @@ struct RecipeForm {
   struct Frame {
     Size size;         // including the picture
     int x = 0, y = 0;  // position of the oriented window, before the flips
-    std::array<uint8_t, kMostChannels> fill{};
+    std::array<uint8_t, kMaxChannels> fill{};
   };
 
-  std::variant<std::monostate, EncodedPicture, std::shared_ptr<const Picture>,
+  std::variant<std::monostate, EncodedImage, std::shared_ptr<const Picture>,
                std::shared_ptr<const WarpedPicture>, std::shared_ptr<const Collage>,
                std::shared_ptr<const PendingPicture>>
       source = {};
@@ -114,7 +114,7 @@ struct RecipeForm {
 class Recipe {
  public:
   Recipe() = default;
-  explicit Recipe(EncodedPicture picture);
+  explicit Recipe(EncodedImage picture);
   // Shared: branches of a Fork start from the same pixels.
   explicit Recipe(std::shared_ptr<const Picture> picture);
   // Starts from the warp's result. Shared: by branches, until one of them is rendered.
@@ -167,11 +167,11 @@ class Recipe {
   // need it, it is materialized first.
   [[nodiscard]] bool is_derived() const;
   // The encoded image that it starts from; otherwise null.
-  [[nodiscard]] const EncodedPicture* encoded() const {
-    return std::get_if<EncodedPicture>(&form_.source);
+  [[nodiscard]] const EncodedImage* encoded() const {
+    return std::get_if<EncodedImage>(&form_.source);
   }
   // Requests decoding on a device, if the operations allow it. REQUIRES: encoded().
-  void leave_to_device() { std::get<EncodedPicture>(form_.source).on_device = true; }
+  void leave_to_device() { std::get<EncodedImage>(form_.source).on_device = true; }
   // Whether a pass over all pixels may be recorded (pending_picture.h) instead of executed: a
   // device will decode the image, and supports all operations so far.
   [[nodiscard]] bool left_to_device() const;
@@ -198,7 +198,7 @@ class Recipe {
   const RecipeForm& form() const { return form_; }
 
  private:
-  bool takes_as_it_is() const;  // whether the window's pixels are used unchanged
+  bool is_unmodified() const;  // whether the window's pixels are used unchanged
   bool mirror_pending(bool (Recipe::*flip)());
   void frame_and_resize(Size to, Filter filter);
   void crop_pixels(const Window& window);

@@ -72,11 +72,11 @@ std::optional<RecipeEdit> edit_of(const Recipe& recipe, const Picture& source) {
 
 std::optional<RecipeEdit> take_end(Recipe& recipe, std::string_view& why_not) {
   const RecipeForm& form = recipe.form();
-  why_not = form.map->input() != DType::kUInt8                ? "floats"
-            : recipe.channels() > PictureBatch::kMostChannels ? "more than four channels"
-            : form.has_noise()                                ? "a rectangle of noise"
-            : form.erased.size() > 1                          ? "several rectangles"
-                                                              : "";
+  why_not = form.map->input() != DType::kUInt8               ? "floats"
+            : recipe.channels() > PictureBatch::kMaxChannels ? "more than four channels"
+            : form.has_noise()                               ? "a rectangle of noise"
+            : form.erased.size() > 1                         ? "several rectangles"
+                                                             : "";
   if (!why_not.empty()) return std::nullopt;
   Recipe::End end = recipe.take_end();
   RecipeEdit out{.edit = {.flip = end.flip},

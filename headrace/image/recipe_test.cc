@@ -7,8 +7,8 @@
 
 #include <random>
 
-#include "headrace/image/recipe_test_pictures.h"
-#include "headrace/image/render_bytes.h"
+#include "headrace/image/recipe_test_images.h"
+#include "headrace/image/render_task.h"
 
 namespace headrace {
 namespace {
@@ -346,7 +346,7 @@ TEST(Recipe, EncodedImagesRenderAsTheirPixelsDo) {
   Renderer renderer;
   for (bool subsampled : {false, true}) {
     const Buffer jpeg = recipe_test::jpeg_bytes(61, 47, subsampled);
-    Result<EncodedPicture> opened = renderer.open(jpeg.bytes(), {});
+    Result<EncodedImage> opened = renderer.open(jpeg.bytes(), {});
     ASSERT_TRUE(opened) << opened.error().message();
     const Recipe recipe(*opened);
     EXPECT_EQ(recipe.size(), (Size{47, 61}));

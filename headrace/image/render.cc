@@ -11,7 +11,6 @@
 #include "headrace/image/pending_picture.h"
 #include "headrace/image/shared_decodes.h"
 #include "headrace/image/warp_pass.h"
-#include "headrace/image/wide_warp.h"
 
 namespace headrace {
 namespace {
@@ -42,7 +41,7 @@ ImageDecoder& Renderer::decoder(const CodecRecord& codec) {
 }
 
 int Renderer::lanes(const Recipe& recipe) {
-  const auto* const encoded = std::get_if<EncodedPicture>(&recipe.form().source);
+  const auto* const encoded = std::get_if<EncodedImage>(&recipe.form().source);
   return encoded ? decoder(*encoded->codec).lanes() : 0;
 }
 
@@ -81,7 +80,7 @@ void Renderer::render(std::span<RenderTask> tasks) {
       }
       continue;
     }
-    const EncodedPicture& encoded = std::get<EncodedPicture>(source);
+    const EncodedImage& encoded = std::get<EncodedImage>(source);
     if (encoded.codec != codec || !decodes.takes(recipe, decoder(*codec).lanes())) decode_all();
     codec = encoded.codec;
     if (!decodes.add(task, job)) continue;
@@ -241,9 +240,9 @@ void Renderer::render_collage(RenderTask& task, const Collage& collage, const Pa
 void Renderer::render_warped(RenderTask& task, const WarpedPicture& picture, const PassJob& job) {
   const Recipe& recipe = *task.recipe;
   RenderLane& lane = scratch_->decodes.free_lane();
-  if (is_wide(picture)) {
+  if (needs_generic_warp(picture)) {
     const Clock::time_point start = Clock::now();
-    const Picture made = warp_wide(picture, recipe.form().window);
+    const Picture made = generic_warp(picture, recipe.form().window);
     seconds_.transform += seconds_since(start);
     return render_picture(lane, recipe, made, recipe.form().window, job);
   }

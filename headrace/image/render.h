@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "headrace/codecs/audio/audio_codec.h"
-#include "headrace/codecs/video/video_decoders.h"
+#include "headrace/codecs/video/video_decoder.h"
 #include "headrace/image/field_memory.h"
 #include "headrace/image/fused_pass.h"
 #include "headrace/image/recipe.h"
@@ -43,8 +43,8 @@ class Renderer {
   // Finds the codec and reads the header: HR0340 if no codec recognizes the bytes, the codec's
   // error if the header is invalid, HR0310 if it exceeds the limits, HR0349 if there is no such
   // page. Sets color to kRGB, and strict to false.
-  Result<EncodedPicture> open(std::span<const uint8_t> bytes, const DecodeLimits& limits,
-                              int page = 0);
+  Result<EncodedImage> open(std::span<const uint8_t> bytes, const DecodeLimits& limits,
+                            int page = 0);
   // How many pictures like this one render() can decode efficiently at once; 0 if there is nothing
   // to decode.
   int lanes(const Recipe& recipe);
@@ -81,12 +81,12 @@ class Renderer {
 
   FieldMemory& fields() { return fields_; }
   ValueMemory& values() { return values_; }
-  AudioDecoders& sounds() { return sounds_; }
+  AudioDecoders& audio_decoders() { return audio_decoders_; }
   VideoDecoders& videos() { return videos_; }
 
   // Decoding of audio and video counts as entropy decoding.
   StageSeconds& seconds() {
-    seconds_.entropy += sounds_.take_seconds() + videos_.take_seconds();
+    seconds_.entropy += audio_decoders_.take_seconds() + videos_.take_seconds();
     return seconds_;
   }
   void count_ignored_orientation() { ++remarks_.exif_ignored; }
@@ -118,7 +118,7 @@ class Renderer {
   StageSeconds seconds_;
   FieldMemory fields_;
   ValueMemory values_;
-  AudioDecoders sounds_;
+  AudioDecoders audio_decoders_;
   VideoDecoders videos_;
   PictureRemarks remarks_;
   size_t largest_value_ = size_t{2} << 30, largest_picture_ = SIZE_MAX;

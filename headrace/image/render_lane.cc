@@ -10,7 +10,7 @@ Window stored_part(const Window& window, const Window& needed, bool transpose) {
   return {window.x + needed.x, window.y + needed.y, needed.width, needed.height};
 }
 
-double decode_cost(const EncodedPicture& source, const Window& window) {
+double decode_cost(const EncodedImage& source, const Window& window) {
   const bool enters = source.codec->enters_rows || !source.row_index.known.empty();
   const double rows = enters ? window.height : window.y + window.height;
   return rows * source.header.width + double(window.width) * window.height;
@@ -19,7 +19,7 @@ double decode_cost(const EncodedPicture& source, const Window& window) {
 bool RenderLane::begin(RenderTask& its_task, const PassJob& its_job) {
   const Recipe& recipe = *its_task.recipe;
   const RecipeForm& form = recipe.form();
-  const EncodedPicture& source = std::get<EncodedPicture>(form.source);
+  const EncodedImage& source = std::get<EncodedImage>(form.source);
   task = &its_task;
   lacks_alpha = source.color == ColorMode::kRGBA && source.codec->opaque;
   is_wide = source.sample != DType::kUInt8;

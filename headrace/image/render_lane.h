@@ -16,7 +16,7 @@ Window stored_part(const Window& window, const Window& needed, bool transpose);
 
 // Cost of decoding a window, in units of one decoded pixel. Rows above the window count half if the
 // codec cannot skip them, because they are only entropy-decoded.
-double decode_cost(const EncodedPicture& source, const Window& window);
+double decode_cost(const EncodedImage& source, const Window& window);
 
 struct RenderLane {
   FusedPass pass;

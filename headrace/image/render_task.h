@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe to render, the memory for its pixels, and the result.
+// A recipe to render, the memory for its pixels, and the result; and the memory that rendering
+// needs, for the memory budget.
 #pragma once
+
+#include <cstddef>
 
 #include "headrace/base/error.h"
 #include "headrace/image/fused_pass.h"
@@ -27,5 +30,11 @@ struct RenderTask {
 
 // The pass that renders a recipe from its decoded window. REQUIRES: the recipe outlives the job.
 PassJob pass_job(const Recipe& recipe, const RenderTarget& target);
+
+// Computed from headers and operations. Bytes that rendering may need in addition to the target,
+// including the renderer's buffers.
+size_t working_bytes(const Recipe& recipe);
+// Size of the pixels that a recipe starts from, whether decoded already or not.
+size_t source_bytes(const Recipe& recipe);
 
 }  // namespace headrace

@@ -12,8 +12,8 @@
 
 #include "headrace/base/allocations_test_hook.h"
 #include "headrace/base/registry.h"
-#include "headrace/image/recipe_test_pictures.h"
-#include "headrace/image/render_bytes.h"
+#include "headrace/image/recipe_test_images.h"
+#include "headrace/image/render_task.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace {
@@ -146,7 +146,7 @@ std::vector<uint8_t> rendered(Renderer& renderer, const Recipe& recipe,
 // REQUIRES: the file outlives the recipe.
 Recipe opened(Renderer& renderer, std::vector<uint8_t>&& file) = delete;
 Recipe opened(Renderer& renderer, const std::vector<uint8_t>& file) {
-  Result<EncodedPicture> picture = renderer.open(file, {});
+  Result<EncodedImage> picture = renderer.open(file, {});
   EXPECT_TRUE(picture);
   picture->color = ColorMode::kStored;
   return Recipe(*picture);
@@ -395,7 +395,7 @@ TEST(Render, AfterARefusedAllocationTheNextImageIsIntact) {
 TEST(Render, UnknownBytesAreNamedWithTheCodecs) {
   Renderer renderer;
   const std::vector<uint8_t> bytes{'<', 'h', 't', 'm', 'l', '>'};
-  const Result<EncodedPicture> page = renderer.open(bytes, {});
+  const Result<EncodedImage> page = renderer.open(bytes, {});
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().code->id, "HR0340");
   EXPECT_EQ(page.error().what, "this is an HTML page, for which this build has no codec");

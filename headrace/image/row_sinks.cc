@@ -79,7 +79,7 @@ void OpaqueRows::rows(const RowBlock& block) {
 }
 
 void FramedRows::begin(RowSink& to, const Window& wanted, const Window& picture, int channels,
-                       const std::array<uint8_t, kMostChannels>& fill) {
+                       const std::array<uint8_t, kMaxChannels>& fill) {
   to_ = &to;
   channels_ = channels;
   height_ = wanted.height;
@@ -100,7 +100,7 @@ void FramedRows::rows(const RowBlock& block) {
   const size_t right = size_t(left_ + needed_.width);
   const size_t beyond = std::min(size_t{63}, size_t(plane_) - right);
   for (int row = 0; row < block.count; ++row) {
-    std::array<uint8_t*, kMostChannels> out{};
+    std::array<uint8_t*, kMaxChannels> out{};
     for (int c = 0; c < channels_; ++c) {
       out[size_t(c)] =
           rows_.data() + (kPictureRow * size_t(channels_) + size_t(c)) * plane_ + left_;
@@ -146,7 +146,7 @@ void WindowBuffer::rows(const RowBlock& block) {
   const size_t plane = size_t(height_) * stride_;
   for (int row = 0; row < block.count; ++row) {
     uint8_t* const to = kept_.data() + size_t(block.y + row) * stride_;
-    std::array<uint8_t*, kMostChannels> out;
+    std::array<uint8_t*, kMaxChannels> out;
     for (int c = 0; c < channels_; ++c) out[size_t(c)] = to + size_t(c) * plane;
     copy_planar_row(block, row, channels_, width_, out.data());
   }

@@ -59,7 +59,7 @@ class FramedRows final : public RowSink {
   // `wanted`: the part of the larger picture whose rows `to` gets. `picture`: the position of the
   // picture on the larger picture, which may be outside `wanted`. Borrows `to` until the last row.
   void begin(RowSink& to, const Window& wanted, const Window& picture, int channels,
-             const std::array<uint8_t, kMostChannels>& fill);
+             const std::array<uint8_t, kMaxChannels>& fill);
   // The part of the picture whose rows must be passed to rows(), in coordinates of the picture; may
   // be empty.
   Window needed() const { return needed_; }

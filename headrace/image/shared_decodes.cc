@@ -8,13 +8,13 @@ namespace headrace {
 namespace {
 
 // Passes that are fed concurrently; more of them would not stay in the cache.
-constexpr size_t kMostPasses = 48;
+constexpr size_t kMaxPasses = 48;
 
 }  // namespace
 
 DecodeJob SharedDecode::job() {
   RenderLane& first = *views.front();
-  const EncodedPicture& source = std::get<EncodedPicture>(first.task->recipe->form().source);
+  const EncodedImage& source = std::get<EncodedImage>(first.task->recipe->form().source);
   DecodeJob out{.bytes = source.bytes,
                 .window = window,
                 .color = first.lacks_alpha ? ColorMode::kRGB : source.color,
@@ -25,7 +25,7 @@ DecodeJob SharedDecode::job() {
                 .page = source.page,
                 .sink = &first.sink(),
                 .row_index = source.row_index,
-                .picture_height = source.header.height,
+                .image_height = source.header.height,
                 .result = {}};
   if (views.size() == 1) return out;
   rows.begin(window);
@@ -35,7 +35,7 @@ DecodeJob SharedDecode::job() {
 }
 
 bool SharedDecodes::takes(const Recipe& recipe, int at_once) const {
-  const bool full = windows_ >= size_t(at_once) || views_ >= kMostPasses;
+  const bool full = windows_ >= size_t(at_once) || views_ >= kMaxPasses;
   return !full || shares_source(recipe);
 }
 
@@ -61,7 +61,7 @@ bool SharedDecodes::shares_source(const Recipe& recipe) const {
 
 void SharedDecodes::join(RenderLane& lane) {
   const Recipe& recipe = *lane.task->recipe;
-  const EncodedPicture& source = std::get<EncodedPicture>(recipe.form().source);
+  const EncodedImage& source = std::get<EncodedImage>(recipe.form().source);
   for (size_t i = 0; i < windows_; ++i) {
     SharedDecode& decode = decodes_[i];
     if (!decode.views.front()->task->recipe->same_source(recipe)) continue;

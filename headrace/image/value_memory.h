@@ -35,7 +35,7 @@ class ValueMemory {
 
  private:
   static constexpr size_t kLeast = size_t{64} << 10;  // smaller buffers are as fast from malloc
-  static constexpr size_t kMost = 8;
+  static constexpr size_t kMax = 8;
 
   class Kept {
    public:
@@ -55,7 +55,7 @@ class ValueMemory {
       std::unique_ptr<Buffer> oldest;  // freed after the lock is released
       MutexLock lock(mutex_);
       unused_.push_back(std::move(buffer));
-      if (unused_.size() <= kMost) return;
+      if (unused_.size() <= kMax) return;
       oldest = std::move(unused_.front());
       unused_.erase(unused_.begin());
     }

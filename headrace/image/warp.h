@@ -5,7 +5,8 @@
 // The source must be pixels, so earlier operations are rendered first. Later operations start a new
 // recipe, whose source is the warp: so only the pixels that are needed in the end are computed, and
 // go directly into the pass. Rotations by 90 degrees and translations by whole pixels never become
-// warps: they are edits of the recipe (fields/pictures.cc). affine.h makes a warp from an angle.
+// warps: they are edits of the recipe (fields/pictures.cc). torchvision_warps.h makes a warp from
+// an angle.
 #pragma once
 
 #include <array>
@@ -17,7 +18,6 @@
 #include <vector>
 
 #include "headrace/codecs/codec.h"
-#include "headrace/image/arithmetic.h"
 #include "headrace/image/picture.h"
 #include "headrace/kernels/resample/filter.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "headrace/image/warp_places.h"
+#include "headrace/image/warp_positions.h"
 
 namespace headrace {
 
@@ -81,7 +81,7 @@ class TorchRows final : public NearestOffsets::Rows {
       : places_(warp, from, part),
         from_(from),
         width_(part.width),
-        x_(size_t(width_) + kBeyondRow) {
+        x_(size_t(width_) + kRowPadding) {
     y_.resize(x_.size());
   }
   void next(int32_t* offsets) override {
@@ -90,7 +90,7 @@ class TorchRows final : public NearestOffsets::Rows {
   }
 
  private:
-  TorchPlaces places_;
+  TorchPositions places_;
   const Size from_;
   const int width_;
   int row_ = 0;
@@ -140,7 +140,7 @@ class DoubleRows final : public NearestOffsets::Rows {
         from_(from),
         part_(part),
         row_(part.y),
-        x_(size_t(part.width) + kBeyondRow),
+        x_(size_t(part.width) + kRowPadding),
         y_(x_.size()) {
     const auto& a = warp.lookup;
     at_x_ = a[2] + a[1] * 0.5 + a[0] * 0.5;
@@ -154,7 +154,7 @@ class DoubleRows final : public NearestOffsets::Rows {
     const auto& a = warp_.lookup;
     const int width = part_.width;
     if (warp_.map == Warp::Map::kPerspective) {
-      pillow_places(a.data(), true, part_.x, row_++, width, x_.data(), y_.data());
+      pillow_positions(a.data(), true, part_.x, row_++, width, x_.data(), y_.data());
     } else {
       double x = at_x_, y = at_y_;
       for (int i = 0; i < part_.x; ++i) {
@@ -181,9 +181,9 @@ class DoubleRows final : public NearestOffsets::Rows {
 };
 
 // Quarter turns copy pixels.
-class TurnedRows final : public NearestOffsets::Rows {
+class RotatedRows final : public NearestOffsets::Rows {
  public:
-  TurnedRows(const Warp& warp, Size from, const Window& part)
+  RotatedRows(const Warp& warp, Size from, const Window& part)
       : turns_(*warp.quarter_turns), from_(from), to_(warp.to), part_(part), row_(part.y) {}
   void next(int32_t* offsets) override {
     for (int i = 0; i < part_.width; ++i) {
@@ -203,8 +203,8 @@ class TurnedRows final : public NearestOffsets::Rows {
   int row_;
 };
 
-std::unique_ptr<NearestOffsets::Rows> way_of(const Warp& warp, Size from, const Window& part) {
-  if (warp.quarter_turns) return std::make_unique<TurnedRows>(warp, from, part);
+std::unique_ptr<NearestOffsets::Rows> rows_for(const Warp& warp, Size from, const Window& part) {
+  if (warp.quarter_turns) return std::make_unique<RotatedRows>(warp, from, part);
   if (warp.style.arithmetic == Arithmetic::kTorch || warp.field) {
     return std::make_unique<TorchRows>(warp, from, part);
   }
@@ -218,7 +218,7 @@ std::unique_ptr<NearestOffsets::Rows> way_of(const Warp& warp, Size from, const 
 }  // namespace
 
 NearestOffsets::NearestOffsets(const Warp& warp, Size from, const Window& part)
-    : rows_(way_of(warp, from, part)) {}
+    : rows_(rows_for(warp, from, part)) {}
 NearestOffsets::~NearestOffsets() = default;
 void NearestOffsets::next_row(int32_t* offsets) { rows_->next(offsets); }
 

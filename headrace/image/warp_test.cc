@@ -8,9 +8,8 @@
 #include <cstring>
 #include <random>
 
-#include "headrace/image/affine.h"
-#include "headrace/image/perspective.h"
 #include "headrace/image/render.h"
+#include "headrace/image/torchvision_warps.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace {

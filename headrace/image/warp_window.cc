@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "headrace/image/warp.h"
-#include "headrace/image/warp_places.h"
+#include "headrace/image/warp_positions.h"
 
 namespace headrace {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 // position.
 constexpr double kReach = 3;
 // With larger steps, fixed point may wrap around past a row's end.
-constexpr double kMostStep = 1000;
+constexpr double kMaxStep = 1000;
 
 struct Reach {
   int begin, end;
@@ -35,13 +35,13 @@ Window window_read(const WarpedPicture& picture, const Window& part) {
   const Window all{0, 0, from.width, from.height};
   if (warp.map != Warp::Map::kAffine || warp.quarter_turns) return all;
   for (const size_t step : {0u, 1u, 3u, 4u}) {
-    if (!(std::abs(warp.lookup[step]) < kMostStep)) return all;
+    if (!(std::abs(warp.lookup[step]) < kMaxStep)) return all;
   }
   const bool torch = warp.style.arithmetic == Arithmetic::kTorch;
   double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
   for (int corner = 0; corner < 4; ++corner) {
     // Vector loops also look up pixels past a row's end.
-    double x = part.x + (corner % 2 ? part.width + static_cast<double>(kBeyondRow) : 0);
+    double x = part.x + (corner % 2 ? part.width + static_cast<double>(kRowPadding) : 0);
     double y = part.y + (corner / 2 ? part.height : 0);
     if (torch) {  // torch's coordinates are relative to both pictures' centers
       x -= 0.5 * warp.to.width;

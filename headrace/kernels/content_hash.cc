@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/kernels/content_hash.h"
 
-#include "headrace/kernels/content_hash_levels.h"
 #include "headrace/kernels/dispatch.h"
 
 // Header-only: every function becomes static in this file.

@@ -4,11 +4,18 @@
 // machines, because it is stored in files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace headrace {
 
 uint64_t content_hash(std::span<const uint8_t> bytes, uint64_t seed = 0);
+
+// content_hash() per SIMD level, for content_hash.cc and tests.
+uint64_t content_hash_scalar(const uint8_t* bytes, size_t count, uint64_t seed);
+#if defined(__x86_64__)
+uint64_t content_hash_avx2(const uint8_t* bytes, size_t count, uint64_t seed);
+#endif
 
 }  // namespace headrace

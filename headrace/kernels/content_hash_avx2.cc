@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // content_hash() with AVX2: xxHash's own vector loop. Scalar reference: the same header without it.
-#include "headrace/kernels/content_hash_levels.h"
+#include "headrace/kernels/content_hash.h"
 
 #if defined(__x86_64__)
 

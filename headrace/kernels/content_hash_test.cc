@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/kernels/content_hash_levels.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace {

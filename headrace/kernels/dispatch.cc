@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "headrace/base/error.h"
-#include "headrace/kernels/pdep_cost.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -47,7 +46,7 @@ uint64_t saved_states(const Registers& leaf1) {
 
 // Features that this machine lacks for the level above scalar, and for the one above that; empty if
 // none.
-std::string lacks_of_avx2() {
+std::string features_missing_for_avx2() {
   constexpr uint64_t kAvxStates = 0x06;  // XMM, YMM
   constexpr uint32_t kLeaf1C = bit_FMA | bit_F16C | bit_AVX;
   constexpr uint32_t kAvx2B = bit_AVX2 | bit_BMI | bit_BMI2;
@@ -57,7 +56,7 @@ std::string lacks_of_avx2() {
   return "";
 }
 
-std::string lacks_of_avx512() {
+std::string features_missing_for_avx512() {
   constexpr uint64_t kAvx512States = 0xe6;  // XMM, YMM; opmask, ZMM
   constexpr uint32_t kAvx512B = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
   constexpr std::array<std::pair<uint32_t, const char*>, 5> kAvx512C = {{
@@ -80,13 +79,14 @@ std::string lacks_of_avx512() {
 }
 
 std::string next_level_lacks(SimdLevel best) {
-  return best == SimdLevel::kScalar ? lacks_of_avx2() : lacks_of_avx512();
+  return best == SimdLevel::kScalar ? features_missing_for_avx2() : features_missing_for_avx512();
 }
 
 std::vector<SimdLevel> levels_above_scalar() {
   std::vector<SimdLevel> levels;
-  if (lacks_of_avx2().empty()) levels.push_back(SimdLevel::kAvx2);
-  if (!levels.empty() && lacks_of_avx512().empty()) levels.push_back(SimdLevel::kAvx512);
+  if (features_missing_for_avx2().empty()) levels.push_back(SimdLevel::kAvx2);
+  if (!levels.empty() && features_missing_for_avx512().empty())
+    levels.push_back(SimdLevel::kAvx512);
   return levels;
 }
 
@@ -132,32 +132,32 @@ SimdForm form_at_start() {
         "unset HEADRACE_SIMD");
 }
 
-std::atomic<bool> slow_pdep_in_force{false};
+std::atomic<bool> selected_slow_pdep{false};
 
 }  // namespace
 
-constinit std::atomic<int> simd_level_in_force{-1};
+constinit std::atomic<int> selected_simd_level{-1};
 
 SimdLevel choose_simd_level() {
   static const SimdForm form = form_at_start();
-  if (simd_level_in_force.load() < 0) {  // otherwise measured to be faster
-    slow_pdep_in_force = form.slow_pdep;
+  if (selected_simd_level.load() < 0) {  // otherwise measured to be faster
+    selected_slow_pdep = form.slow_pdep;
     int none = -1;
-    simd_level_in_force.compare_exchange_strong(none, static_cast<int>(form.level));
+    selected_simd_level.compare_exchange_strong(none, static_cast<int>(form.level));
   }
-  return static_cast<SimdLevel>(simd_level_in_force.load());
+  return static_cast<SimdLevel>(selected_simd_level.load());
 }
 
 void set_simd_level(SimdLevel level) { set_simd_form({.level = level}); }
 
 void set_simd_form(SimdForm form) {
-  slow_pdep_in_force = form.slow_pdep;
-  simd_level_in_force = static_cast<int>(form.level);
+  selected_slow_pdep = form.slow_pdep;
+  selected_simd_level = static_cast<int>(form.level);
 }
 
 bool slow_pdep() {
   simd_level();
-  return slow_pdep_in_force.load(std::memory_order_relaxed);
+  return selected_slow_pdep.load(std::memory_order_relaxed);
 }
 
 SimdForm simd_form() { return {.level = simd_level(), .slow_pdep = slow_pdep()}; }

@@ -5,7 +5,7 @@
 //
 // pdep and pext, of BMI2, are microcode on some CPUs (AMD before Zen 3, Hygon), hundreds of cycles
 // each, so at the level kAvx2 kernels that need them have a second form. A probe decides
-// (pdep_cost.h). Thread-safe, except for set_simd_level() and set_simd_form().
+// (pdep_cost.cc). Thread-safe, except for set_simd_level() and set_simd_form().
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,13 @@ enum class SimdLevel { kScalar, kAvx2, kAvx512, kNeon };
 
 // Cached result of simd_level(), which is read for every row of a picture; -1 before the first
 // call.
-extern std::atomic<int> simd_level_in_force;
+extern std::atomic<int> selected_simd_level;
 SimdLevel choose_simd_level();
 
 // The active level. The first call throws Exception HR0341 if HEADRACE_SIMD is not a valid SIMD
 // level, or if this CPU lacks it.
 inline SimdLevel simd_level() {
-  const int level = simd_level_in_force.load(std::memory_order_relaxed);
+  const int level = selected_simd_level.load(std::memory_order_relaxed);
   return level >= 0 ? static_cast<SimdLevel>(level) : choose_simd_level();
 }
 // With fast pdep. For tests and benchmarks; REQUIRES: no loader is running.
@@ -44,7 +44,7 @@ class ByLevel {
   constexpr ByLevel(Kernel scalar, Kernel avx2, Kernel avx512, Kernel neon = {})
       : kernels_{scalar, avx2, avx512, neon ? neon : scalar} {}
   Kernel operator[](SimdLevel level) const { return kernels_[static_cast<size_t>(level)]; }
-  Kernel in_force() const { return (*this)[simd_level()]; }
+  Kernel selected() const { return (*this)[simd_level()]; }
 
  private:
   Kernel kernels_[4];
@@ -70,5 +70,11 @@ struct SimdReason {
   std::string next_level_lacks;  // instructions that the next level needs; empty: none
 };
 SimdReason simd_reason();
+
+// Measures how long pdep takes, because a CPU's name only identifies known models: the cost of a
+// dependent pdep, in dependent multiplications: 1 in hardware, 6 to 100 in microcode. Takes
+// microseconds. REQUIRES: BMI2. 0 on other architectures.
+double pdep_cost();
+constexpr double kSlowPdepCost = 3;
 
 }  // namespace headrace

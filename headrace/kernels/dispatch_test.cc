@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "headrace/base/error.h"
-#include "headrace/kernels/pdep_cost.h"
 
 namespace headrace {
 namespace {

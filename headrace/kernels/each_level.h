@@ -95,5 +95,5 @@ HEADRACE_TARGET_END;
 #define HEADRACE_BY_LEVEL(...)                                                                     \
   [] {                                                                                             \
     static constexpr ByLevel<decltype(&scalar::__VA_ARGS__)> kOf{HEADRACE_LEVELS_OF(__VA_ARGS__)}; \
-    return kOf.in_force();                                                                         \
+    return kOf.selected();                                                                         \
   }()

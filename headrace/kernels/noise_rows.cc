@@ -20,9 +20,9 @@ void uniform_columns(uint64_t key, int width, int height, int64_t stride, float*
   HEADRACE_BY_LEVEL(uniform_columns_in_lanes)(key, width, height, stride, out);
 }
 
-void sprinkle_row(const uint8_t* in, const uint32_t* numbers, int count, int32_t white,
-                  int32_t either, uint8_t* out) {
-  HEADRACE_BY_LEVEL(sprinkle)(in, numbers, count, white, either, out);
+void salt_and_pepper_row(const uint8_t* in, const uint32_t* numbers, int count, int32_t white,
+                         int32_t either, uint8_t* out) {
+  HEADRACE_BY_LEVEL(salt_and_pepper)(in, numbers, count, white, either, out);
 }
 
 void add_noise_row(const uint8_t* in, const float* noise, int count, const ByteNoise& how,
@@ -164,8 +164,8 @@ void add_noise(const uint8_t* in, const float* noise, int count, const ByteNoise
 // All bits set where a < b, for numbers with a zero sign bit.
 Ints where_below(Ints a, Ints b) { return Neg(ShiftRight<31>(Add(a, Neg(b)))); }
 
-void sprinkle(const uint8_t* in, const uint32_t* numbers, int count, int32_t white, int32_t either,
-              uint8_t* out) {
+void salt_and_pepper(const uint8_t* in, const uint32_t* numbers, int count, int32_t white,
+                     int32_t either, uint8_t* out) {
   for (int i = 0; i < count; i += kLanes) {
     const Ints number = ShiftRight<1>(Load(numbers + i));
     const Ints changes = where_below(number, Set(either));

@@ -27,8 +27,8 @@ void normal_row(uint64_t key, uint32_t row, int count, float* out);
 // Salt-and-pepper noise on an 8-bit row: samples whose random number, without its lowest bit, is
 // less than `white` become 255, and the others that are below `either` become 0. May read and write
 // up to 63 numbers past `count`.
-void sprinkle_row(const uint8_t* in, const uint32_t* numbers, int count, int32_t white,
-                  int32_t either, uint8_t* out);
+void salt_and_pepper_row(const uint8_t* in, const uint32_t* numbers, int count, int32_t white,
+                         int32_t either, uint8_t* out);
 
 // torchvision's noise on 8-bit samples: mean + noise * sigma, truncated to an integer; then clamped
 // to 0 to 255, or taken modulo 256. May read and write up to 63 numbers past `count`.

@@ -99,7 +99,7 @@ TEST_P(NoiseRows, BecomeSaltAndPepperBelowTheirThresholds) {
     random_row(kKey, 9, count, numbers.data());
     std::vector<uint8_t> in(size_t(count) + 63, 77), out(size_t(count) + 63);
     const int32_t white = 0x20000000, either = 0x50000000;
-    sprinkle_row(in.data(), numbers.data(), count, white, either, out.data());
+    salt_and_pepper_row(in.data(), numbers.data(), count, white, either, out.data());
     for (int i = 0; i < count; ++i) {
       const auto number = static_cast<int32_t>(numbers[size_t(i)] >> 1);
       ASSERT_EQ(out[size_t(i)], number < white ? 255 : number < either ? 0 : 77) << i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/kernels/pdep_cost.h"
+#include "headrace/kernels/dispatch.h"
 
 #if defined(__x86_64__)
 

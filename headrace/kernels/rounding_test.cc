@@ -11,11 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "headrace/kernels/color/blend_rows.h"
 #include "headrace/kernels/color/color_rows.h"
 #include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/filters/convolve_rows.h"
-#include "headrace/kernels/filters/sharpen_rows.h"
+#include "headrace/kernels/filters/filter_rows.h"
 #include "headrace/kernels/level_test_names.h"
 #include "headrace/kernels/noise_rows.h"
 #include "headrace/kernels/warps/warp_rows.h"
@@ -24,7 +22,7 @@ namespace headrace {
 namespace {
 
 constexpr int kCount = 1000, kRows = 1000;
-constexpr int kBeyond = 63;  // what kernels may touch past a row
+constexpr int kPadding = 63;  // what kernels may touch past a row
 
 using Row = std::vector<uint8_t>;
 
@@ -43,7 +41,7 @@ class Rounding : public testing::TestWithParam<SimdLevel> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 
   void fill(Row& row) {
-    row.resize(kCount + kBeyond);
+    row.resize(kCount + kPadding);
     for (uint8_t& value : row) value = static_cast<uint8_t>(random_());
   }
   float between(float low, float high) {
@@ -57,7 +55,7 @@ class Rounding : public testing::TestWithParam<SimdLevel> {
     Row in[3], out[3];
     for (int row = 0; row < kRows; ++row) {
       for (Row& channel : in) fill(channel);
-      for (Row& channel : out) channel.assign(kCount + kBeyond, 0);
+      for (Row& channel : out) channel.assign(kCount + kPadding, 0);
       const uint8_t* const from[] = {in[0].data(), in[1].data(), in[2].data()};
       uint8_t* const to[] = {out[0].data(), out[1].data(), out[2].data()};
       const float factor = between(0, 2.5f);
@@ -97,7 +95,7 @@ TEST_P(Rounding, SaturationOfPillowIsNotFused) {
 
 // torchvision's _rgb_to_hsv and _hsv_to_rgb.
 TEST_P(Rounding, HueOfTensorsIsAsIfNothingWereFused) {
-  compare([](auto in, float factor, auto out) { turn_hue_rows(in, kCount, factor / 5, out); },
+  compare([](auto in, float factor, auto out) { shift_hue_rows(in, kCount, factor / 5, out); },
           [](const int(&rgb)[3], int c, float factor) {
             float v[3];
             for (int k = 0; k < 3; ++k) v[k] = times(float(rgb[k]), float(1.0 / 255));
@@ -126,7 +124,7 @@ TEST_P(Rounding, HueOfTensorsIsAsIfNothingWereFused) {
 }
 
 TEST_P(Rounding, SharpnessOfTensorsIsFusedAndOfPillowIsNot) {
-  Row rows[3], torch(kCount + kBeyond), pillow(kCount + kBeyond);
+  Row rows[3], torch(kCount + kPadding), pillow(kCount + kPadding);
   for (int n = 0; n < kRows; ++n) {
     for (Row& row : rows) fill(row);
     const ThreeRows in{rows[0].data(), rows[1].data(), rows[2].data()};
@@ -145,7 +143,7 @@ TEST_P(Rounding, SharpnessOfTensorsIsFusedAndOfPillowIsNot) {
 
 TEST_P(Rounding, ConvolutionsAreChainsOfFusedSums) {
   constexpr int kTaps = 5;
-  std::vector<float> in(kCount + kTaps + kBeyond), out(kCount + kBeyond);
+  std::vector<float> in(kCount + kTaps + kPadding), out(kCount + kPadding);
   for (int n = 0; n < kRows; ++n) {
     for (float& value : in) value = between(0, 255);
     float weights[kTaps];
@@ -160,7 +158,7 @@ TEST_P(Rounding, ConvolutionsAreChainsOfFusedSums) {
 }
 
 TEST_P(Rounding, NoiseIsNotFused) {
-  Row in, out(kCount + kBeyond);
+  Row in, out(kCount + kPadding);
   std::vector<float> noise(noise_room(kCount));
   for (int n = 0; n < kRows; ++n) {
     fill(in);
@@ -175,7 +173,7 @@ TEST_P(Rounding, NoiseIsNotFused) {
 }
 
 TEST_P(Rounding, WarpPositionsAreFusedAsInTorch) {
-  std::vector<float> x(kCount + kBeyond), y(kCount + kBeyond);
+  std::vector<float> x(kCount + kPadding), y(kCount + kPadding);
   for (int n = 0; n < kRows; ++n) {
     TorchGrid grid{};
     for (int k = 0; k < 3; ++k) grid.x[k] = between(-1, 1), grid.y[k] = between(-1, 1);
@@ -183,7 +181,7 @@ TEST_P(Rounding, WarpPositionsAreFusedAsInTorch) {
     grid.first_column = between(-200, 0), grid.first_row = between(-200, 0);
     grid.half_width = between(1, 400), grid.half_height = between(1, 400);
     grid.fused = n % 2 == 0, grid.divides = n % 3 == 0;
-    torch_places(grid, n, kCount, x.data(), y.data());
+    torch_positions(grid, n, kCount, x.data(), y.data());
     const float at_y = plus(grid.first_row, float(n));
     const auto dot = [&](float a, float b, float c, float at_x) {
       const float first = times(at_x, a);

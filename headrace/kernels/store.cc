@@ -15,7 +15,7 @@ namespace {
 const StoreKernels* kernels() {
   static const ByLevel<const StoreKernels*> by_level{nullptr, store_kernels_avx2(),
                                                      store_kernels_avx512(), store_kernels_neon()};
-  return by_level.in_force();
+  return by_level.selected();
 }
 
 // Note [Division by residual]
@@ -168,14 +168,14 @@ void store_row(const StoreTable& table, const uint8_t* in, int count, void* out,
 
 void store_row_interleaved(const StoreTable* const tables[], const uint8_t* const in[],
                            int channels, int count, void* out, bool stream) {
-  constexpr int kMostPlanes = 16;
+  constexpr int kMaxPlanes = 16;
   constexpr int kChunk = 256;  // pixels that are mapped, then interleaved, in the L1 cache
   const size_t bytes = size_of(tables[0]->dtype);
   if (channels == 1) return store_row(*tables[0], in[0], count, out, stream);
-  alignas(64) uint8_t mapped[kMostPlanes][kChunk * 4 + 64];
+  alignas(64) uint8_t mapped[kMaxPlanes][kChunk * 4 + 64];
   for (int at = 0; at < count; at += kChunk) {
     const int pixels = std::min(kChunk, count - at);
-    const void* rows[kMostPlanes] = {};
+    const void* rows[kMaxPlanes] = {};
     for (int c = 0; c < channels; ++c) {
       rows[c] = mapped[c];
       if (tables[c]->identity) {

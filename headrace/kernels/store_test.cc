@@ -173,9 +173,9 @@ TEST(StoreTable, ArithmeticIsRefusedWhereOneValueDiffers) {
 }
 
 #if defined(__aarch64__)
-using CompilersHalf = __fp16;  // g++ 12 supports no other spelling in C++
+using NativeHalf = __fp16;  // g++ 12 supports no other spelling in C++
 #elif defined(__FLT16_MANT_DIG__)
-using CompilersHalf = _Float16;
+using NativeHalf = _Float16;
 #endif
 #if defined(__aarch64__) || defined(__FLT16_MANT_DIG__)
 // The compiler's own conversions are the reference.
@@ -184,10 +184,10 @@ TEST(Float16, RoundsAsTheCompilerDoes) {
   for (int i = 0; i < 2'000'000; ++i) {
     const float x = std::bit_cast<float>(static_cast<uint32_t>(engine()));
     if (std::isnan(x)) continue;
-    ASSERT_EQ(float16_from_float32(x), std::bit_cast<uint16_t>(static_cast<CompilersHalf>(x))) << x;
+    ASSERT_EQ(float16_from_float32(x), std::bit_cast<uint16_t>(static_cast<NativeHalf>(x))) << x;
   }
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
-    const auto half = std::bit_cast<CompilersHalf>(static_cast<uint16_t>(bits));
+    const auto half = std::bit_cast<NativeHalf>(static_cast<uint16_t>(bits));
     const float x = float32_from_float16(static_cast<uint16_t>(bits));
     if (std::isnan(x)) {
       EXPECT_TRUE((bits & 0x7fff) > 0x7c00);
@@ -200,7 +200,7 @@ TEST(Float16, RoundsAsTheCompilerDoes) {
       const float between = std::bit_cast<float>(tie);
       if (std::isnan(between)) continue;
       ASSERT_EQ(float16_from_float32(between),
-                std::bit_cast<uint16_t>(static_cast<CompilersHalf>(between)));
+                std::bit_cast<uint16_t>(static_cast<NativeHalf>(between)));
     }
   }
 }

@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/formats/format.h"
 #include "headrace/loader.h"
 #include "headrace/storage/temporary_folder.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/loader.h"
 
 namespace headrace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "headrace/fields/numbers.h"
-#include "headrace/ops/doc_text.h"
+#include "headrace/ops/op.h"
 #include "headrace/ops/op_test_record.h"
 
 namespace headrace::op_test {

@@ -71,13 +71,15 @@ struct ClipForm {
   bool at_each = false;   // `at` has a time per frame, so it sets `frames` (with_times)
   bool is_image = false;  // its only frame is an image, (C, H, W)
   // Fields after these hold the audio of each clip's time span, at this sample rate in Hz. 0: none.
-  int sound_rate = 0;
-  int64_t sound_channels = -1;  // -1: as many as each file has
-  int64_t sound_frames = -1;    // per clip; -1: clips differ in duration
+  int audio_rate = 0;
+  int64_t audio_channels = -1;  // -1: as many as each file has
+  int64_t audio_frames = -1;    // per clip; -1: clips differ in duration
 
   int64_t pictures() const { return std::max<int64_t>(clips, 1) * frames; }
-  int64_t sounds() const { return sound_rate > 0 ? std::max<int64_t>(clips, 1) : 0; }
-  int64_t fields() const { return pictures() + (times ? 1 : 0) + sounds(); }  // fields it makes
+  int64_t audio_fields() const { return audio_rate > 0 ? std::max<int64_t>(clips, 1) : 0; }
+  int64_t fields() const {
+    return pictures() + (times ? 1 : 0) + audio_fields();
+  }  // fields it makes
 };
 
 // A transform with bound parameters, applied to fields. Immutable: any thread may apply it.
@@ -334,6 +336,8 @@ struct OpRecord {
 
 // The example in Python syntax: RandomCrop(size=[28, 28], padding=4).
 std::string example_text(const OpRecord& record);
+// The doc of the record, and which fields follow the images that it moves.
+std::string doc_text(const OpRecord& record);
 
 // Applies an edit to a field's recipe; materializes first if the recipe cannot express it.
 template <class Step>

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/image/recipe_test_pictures.h"
+#include "headrace/image/recipe_test_images.h"
 #include "headrace/ops/op.h"
 
 namespace headrace::op_test {

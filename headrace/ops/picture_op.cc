@@ -28,7 +28,7 @@ const ErrorCode kTooLarge{
     "canvas, would exceed 268 million pixels. Nothing was allocated. max_size= of Resize bounds "
     "the longer edge."};
 
-const ErrorCode kMisfit{
+const ErrorCode kInvalidArgument{
     "HR0510", ErrorKind::kConfig, "invalid operator arguments",
     "The operator's parameters contradict each other, or are invalid for the images it receives. "
     "The message says which, and how to fix it."};
@@ -140,9 +140,9 @@ Borders borders_from(std::string_view owner, const std::vector<int64_t>& padding
   if (padding.size() == 1) return {at(0), at(0), at(0), at(0)};
   if (padding.size() == 2) return {at(0), at(1), at(0), at(1)};
   if (padding.size() == 4) return {at(0), at(1), at(2), at(3)};
-  raise_misfit(owner,
-               "padding must have 1, 2 or 4 values (got " + std::to_string(padding.size()) + ")",
-               "all borders; left/right and top/bottom; or left, top, right, bottom");
+  raise_invalid_argument(
+      owner, "padding must have 1, 2 or 4 values (got " + std::to_string(padding.size()) + ")",
+      "all borders; left/right and top/bottom; or left, top, right, bottom");
 }
 
 Param padding_mode_param() {
@@ -184,8 +184,8 @@ Filter filter_from(std::string_view owner, const Arguments& arguments) {
   if (arguments.flag("antialias")) return filter;
   if (interpolation == "nearest") return Filter::kNearestTorch;
   if (interpolation == "nearest-exact") return Filter::kNearestExactTorch;
-  if (filter == Filter::kBilinear) return Filter::kBilinearAliased;
-  if (filter == Filter::kBicubic) return Filter::kBicubicAliased;
+  if (filter == Filter::kBilinear) return Filter::kBilinearNoAntialias;
+  if (filter == Filter::kBicubic) return Filter::kBicubicNoAntialias;
   raise(kNoAliasing,
         "[" + std::string(owner) + "] \"" + interpolation + "\" does not support antialias=False",
         "leave antialias out; \"nearest\", \"nearest-exact\", \"bilinear\" and \"bicubic\" support "
@@ -193,7 +193,8 @@ Filter filter_from(std::string_view owner, const Arguments& arguments) {
 }
 
 void check_filter(std::string_view owner, Filter filter, const FieldState& picture) {
-  if (!is_aliased(filter) || picture.kind != FieldKind::kImage || picture.dtype == DType::kUInt8) {
+  if (!is_without_antialias(filter) || picture.kind != FieldKind::kImage ||
+      picture.dtype == DType::kUInt8) {
     return;
   }
   raise(kNoAliasing,
@@ -225,8 +226,9 @@ Param antialias_param() {
       .fallback = true};
 }
 
-void raise_misfit(std::string_view owner, const std::string& what, const std::string& hint) {
-  raise(kMisfit, "[" + std::string(owner) + "] " + what, hint);
+void raise_invalid_argument(std::string_view owner, const std::string& what,
+                            const std::string& hint) {
+  raise(kInvalidArgument, "[" + std::string(owner) + "] " + what, hint);
 }
 
 Param mask_fill_param() {
@@ -276,8 +278,8 @@ std::span<const double> border_of(FieldKind kind, std::span<const double> fill,
   return kind == FieldKind::kMask ? mask_fill : fill;
 }
 
-Error grown_too_large(std::string_view owner, Size from, int64_t height, int64_t width,
-                      std::string hint) {
+Error result_too_large(std::string_view owner, Size from, int64_t height, int64_t width,
+                       std::string hint) {
   return {.code = &kTooLarge,
           .what = "[" + std::string(owner) + "] " + text_of(from) +
                   " pixels (height x width) would become " + std::to_string(height) + " x " +
@@ -288,7 +290,7 @@ Error grown_too_large(std::string_view owner, Size from, int64_t height, int64_t
 Result<Geometry> resized_to(std::string_view owner, Size from, int64_t height, int64_t width,
                             Filter filter, std::string_view hint) {
   if (too_large(height, width)) {
-    return grown_too_large(owner, from, height, width, std::string(hint));
+    return result_too_large(owner, from, height, width, std::string(hint));
   }
   return Geometry().resize({static_cast<int>(height), static_cast<int>(width)}, filter);
 }

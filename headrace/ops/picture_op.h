@@ -122,8 +122,8 @@ std::string text_of(Size size);
 // Whether a step may not make this many pixels.
 inline bool too_large(int64_t height, int64_t width) { return height * width > int64_t{1} << 28; }
 // An error of the record. HR0503.
-Error grown_too_large(std::string_view owner, Size from, int64_t height, int64_t width,
-                      std::string hint = {});
+Error result_too_large(std::string_view owner, Size from, int64_t height, int64_t width,
+                       std::string hint = {});
 
 // The resize of a picture of this size. HR0503 if it would grow too large; `hint` says how to limit
 // it.
@@ -131,8 +131,8 @@ Result<Geometry> resized_to(std::string_view owner, Size from, int64_t height, i
                             Filter filter, std::string_view hint = {});
 
 // Throws HR0510: parameters that are inconsistent, or do not fit the picture.
-[[noreturn]] void raise_misfit(std::string_view owner, const std::string& what,
-                               const std::string& hint = {});
+[[noreturn]] void raise_invalid_argument(std::string_view owner, const std::string& what,
+                                         const std::string& hint = {});
 
 // An error of the record: the picture is smaller than the step needs. HR0502.
 Error too_small(std::string_view owner, Size picture, Size needed, std::string hint);

@@ -16,13 +16,14 @@ std::string text_of_channels(int64_t channels) {
 
 void PixelOp::plan(FieldState& field) const {
   if (field.kind == FieldKind::kMask) {
-    raise_misfit(name_, "\"" + field.name + "\" is a mask: its values are class ids",
-                 "leave it out of fields=; kinds={\"" + field.name +
-                     "\": \"image\"} says that it is an image");
+    raise_invalid_argument(name_, "\"" + field.name + "\" is a mask: its values are class ids",
+                           "leave it out of fields=; kinds={\"" + field.name +
+                               "\": \"image\"} says that it is an image");
   }
   if (field.kind != FieldKind::kImage) {
-    raise_misfit(name_, "\"" + field.name + "\" is a " + std::string(name_of(field.kind)) +
-                            " field, and the transform works on images");
+    raise_invalid_argument(name_, "\"" + field.name + "\" is a " +
+                                      std::string(name_of(field.kind)) +
+                                      " field, and the transform works on images");
   }
   plan_image(field);
 }
@@ -39,10 +40,11 @@ void PixelOp::plan_pixels(bool takes_floats, FieldState& image) const {
 
 void PixelOp::plan_dtype(bool floats, const FieldState& image) const {
   if (image.dtype != DType::kUInt8 && !(floats && image.dtype == DType::kFloat32)) {
-    raise_misfit(name_,
-                 std::string("works on uint8") + (floats ? " and float32" : "") + ", and \"" +
-                     image.name + "\" is " + std::string(name_of(image.dtype)) + " here",
-                 "put it before ToDtype");
+    raise_invalid_argument(name_,
+                           std::string("works on uint8") + (floats ? " and float32" : "") +
+                               ", and \"" + image.name + "\" is " +
+                               std::string(name_of(image.dtype)) + " here",
+                           "put it before ToDtype");
   }
 }
 
@@ -50,7 +52,7 @@ void PixelOp::plan_channels(const PixelStep& step, FieldState& image) const {
   if (image.shape[0] < 0) return;  // not known yet, because of a RandomApply; checked at run time
   const int channels = step.function->channels(step, static_cast<int>(image.shape[0]));
   if (channels == 0) {
-    raise_misfit(
+    raise_invalid_argument(
         name_,
         "does not work on the " + text_of_channels(image.shape[0]) + " of \"" + image.name + "\"",
         "select images with fields=");
@@ -60,8 +62,8 @@ void PixelOp::plan_channels(const PixelStep& step, FieldState& image) const {
 
 void PixelOp::check_channels(const PixelStep& step, int channels) const {
   if (step.function->channels(step, channels) != 0) return;
-  raise_misfit(name_, "does not work on the " + text_of_channels(channels) +
-                          " that a RandomApply before it leaves some records with");
+  raise_invalid_argument(name_, "does not work on the " + text_of_channels(channels) +
+                                    " that a RandomApply before it leaves some records with");
 }
 
 Result<void> PixelOp::compute(OpContext& context, int field, const PixelStep& step) const {

@@ -98,4 +98,28 @@ Result<std::shared_ptr<const Picture>> pixels_now(OpContext& context, int field)
 // An image-wide pass: done now, or recorded if a device decodes the image.
 Result<void> do_pass(OpContext& context, int field, const PendingPass& pass);
 
+// Shared by operators that make a new picture from existing pixels: noise, and filters that need
+// neighbors. They get 8-bit pixels, or float32 if they support it, at the current size.
+class WholeImageOp : public PixelOp {
+ public:
+  using PixelOp::PixelOp;
+  bool measures() const final { return true; }
+
+ protected:
+  // Replaces every image of the record by `transform(in, out)`, which fills an `out` of the same
+  // shape.
+  template <class Transform>
+  Result<void> transform_images(OpContext& context, Transform&& transform) const {
+    for (const int field : context.fields) {
+      const auto pixels = pixels_now(context, field);
+      if (!pixels) return pixels.error();
+      const Picture& in = **pixels;
+      auto out = std::make_shared<Picture>(in.channels, in.height, in.width, in.dtype);
+      if (Result<void> done = transform(in, *out); !done) return done;
+      context.record.fields[field].picture = Recipe(std::move(out));
+    }
+    return {};
+  }
+};
+
 }  // namespace headrace

@@ -12,10 +12,10 @@ namespace {
 void check_followable(std::string_view owner, const FieldState& field) {
   const std::string wants = record_of(field.kind).wants(field);
   if (wants.empty()) return;
-  raise_misfit(owner,
-               "cannot tell where the " + std::string(name_of(field.kind)) + " of \"" + field.name +
-                   "\" lie",
-               wants);
+  raise_invalid_argument(owner,
+                         "cannot tell where the " + std::string(name_of(field.kind)) + " of \"" +
+                             field.name + "\" lie",
+                         wants);
 }
 
 }  // namespace
@@ -57,8 +57,9 @@ void check_points(std::string_view owner, const FieldState& field) {
 void check_box_rows(std::string_view owner, const FieldState& field) {
   check_boxes(owner, field);
   if (field.shape.size() == 2) return;
-  raise_misfit(owner, "drops rows of boxes, and \"" + field.name + "\" is " + text_of(field),
-               "boxes of shape (rows, 4)");
+  raise_invalid_argument(owner,
+                         "drops rows of boxes, and \"" + field.name + "\" is " + text_of(field),
+                         "boxes of shape (rows, 4)");
 }
 
 std::string why_not_rotated(std::string_view owner, const FieldState& follower) {

@@ -36,8 +36,8 @@ class EachImage final : public Op {
 
   void plan(FieldState& field) const override {
     if (!takes(field.kind)) {
-      raise_misfit("EachImage", "works on the images of packed rows, and \"" + field.name +
-                                    "\" is " + text_of(field));
+      raise_invalid_argument("EachImage", "works on the images of packed rows, and \"" +
+                                              field.name + "\" is " + text_of(field));
     }
     field.kind = FieldKind::kTensor;
     field.dtype = plan_.dtype();

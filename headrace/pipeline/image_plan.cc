@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "headrace/image/render_bytes.h"
+#include "headrace/image/render_task.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace {

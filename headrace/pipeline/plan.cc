@@ -65,7 +65,7 @@ Result<void> Plan::begin(const RecordData& data, Record& record, Renderer& rende
   for (size_t i = parts_.schema.size(); i < parts_.inputs.size(); ++i) {
     record.fields[i].kind = parts_.inputs[i].kind;
     record.fields[i].owned.reset();
-    record.fields[i].sound = {};
+    record.fields[i].audio = {};
     record.fields[i].video = {};
     record.fields[i].frame.reset();
     if (is_picture(parts_.inputs[i].kind)) record.fields[i].picture = Recipe();

@@ -48,26 +48,26 @@ int add_sounds(PlanDraft& draft, const FieldState& video, const ClipForm& form,
   sound.name = video.name + "_sound";
   sound.kind = FieldKind::kAudio;
   sound.dtype = DType::kFloat32;
-  sound.shape = {form.sound_channels, form.sound_frames};
-  sound.sample_rate = form.sound_rate;
-  if (form.sound_channels < 0) {
+  sound.shape = {form.audio_channels, form.audio_frames};
+  sound.sample_rate = form.audio_rate;
+  if (form.audio_channels < 0) {
     sound.left_open_by =
         label +
         ", whose clips have as many channels as their files (Mono() mixes them, sound_channels= "
         "sets one number)";
   }
-  if (form.sound_frames < 0) {
+  if (form.audio_frames < 0) {
     sound.left_open_by = label +
                          ", whose clips differ in length (fps= makes "
                          "them equal, PadOrTrim() their audio)";
   }
   int first = -1;
-  for (int i = 0; i < int(form.sounds()); ++i) {
+  for (int i = 0; i < int(form.audio_fields()); ++i) {
     if (form.clips > 0) sound.clip_frame = i;
     const int field = draft.add_field(sound);
     if (i == 0) first = field;
   }
-  if (form.clips > 0) draft.clips[first] = {form, form.sounds(), true};
+  if (form.clips > 0) draft.clips[first] = {form, form.audio_fields(), true};
   return first;
 }
 
@@ -133,10 +133,10 @@ void add_clip(PlanDraft& draft, int video, Step step) {
     check_free(times.name);
     made.push_back(draft.add_field(std::move(times)));
   }
-  if (form.sound_rate > 0) {
+  if (form.audio_rate > 0) {
     check_free(picture.name + "_sound");
     const int first = add_sounds(draft, draft.states[video], form, step.label);
-    for (int i = 0; i < int(form.sounds()); ++i) made.push_back(first + i);
+    for (int i = 0; i < int(form.audio_fields()); ++i) made.push_back(first + i);
   }
   for (PlanScope& each : draft.scopes) {
     PlanDraft::replace(video, made, each.visible);

@@ -165,7 +165,7 @@ void remove_dead_steps(PlanDraft& draft) {
   for (const Output& output : draft.outputs) {
     if (output.field >= 0) live[output.field] = true;
     for (const int picture : output.pictures) live[picture] = true;
-    for (const int sound : output.sounds) live[sound] = true;
+    for (const int audio : output.sounds) live[audio] = true;
   }
   std::vector<Step>& steps = draft.steps;
   std::vector<bool> kept(steps.size());

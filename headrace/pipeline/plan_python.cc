@@ -108,7 +108,7 @@ bool keeps(const FieldState& promise, const PythonValue& value) {
   if (!allows(promise.shape, value.view.shape)) return false;
   if (!is_picture(promise.kind) && promise.kind != FieldKind::kVideo) return true;
   const std::span<const int64_t> shape = std::span(value.view.shape).last(3);
-  return shape[0] >= 1 && shape[0] <= kMostChannels && shape[1] >= 1 && shape[1] <= 1 << 20 &&
+  return shape[0] >= 1 && shape[0] <= kMaxChannels && shape[1] >= 1 && shape[1] <= 1 << 20 &&
          shape[2] >= 1 && shape[2] <= 1 << 20;
 }
 
@@ -207,9 +207,9 @@ void store(PythonValue& value, const FieldState& promise, FieldValue& field) {
     field.picture = Recipe(std::shared_ptr<const Picture>(std::move(picture)));
     return;
   }
-  const MediaOptions decoding = field.sound.decoding;
-  field.sound = {};
-  field.sound.decoding = decoding;
+  const MediaOptions decoding = field.audio.decoding;
+  field.audio = {};
+  field.audio.decoding = decoding;
   field.shape = is_string(promise.kind) ? Shape{} : value.view.shape;
   field.own(dense_bytes(value));
   if (promise.dtype == DType::kInt64 && promise.shape.empty() && field.bytes.size() == 8) {

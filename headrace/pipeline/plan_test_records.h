@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/image/recipe_test_pictures.h"
+#include "headrace/image/recipe_test_images.h"
 #include "headrace/pipeline/plan.h"
 
 namespace headrace::plan_test {

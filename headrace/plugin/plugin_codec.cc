@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/image/picture_errors.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/stored_rows.h"
 #include "headrace/fields/media.h"
 #include "headrace/plugin/checked_call.h"
@@ -149,7 +149,7 @@ Result<void> PluginDecoder::call(
   if (status == HEADRACE_OK) return {};
   Error error = plugin_failure(part_, status, message, what);
   if (status != HEADRACE_BAD_RECORD) return error;
-  Error damage = corrupt_picture(part_.name, message.text());
+  Error damage = corrupt_image(part_.name, message.text());
   damage.note = "decoded by the " + text_of(*part_.origin);
   return damage;
 }
@@ -196,7 +196,7 @@ Result<void> PluginDecoder::decode_one(const DecodeJob& job) {
   const Result<headrace_image_header> header = header_of(job.bytes);
   if (!header) return header.error();
   if (!is_inside(job.window, header->width, header->height) ||
-      (job.picture_height != 0 && job.picture_height != header->height)) {
+      (job.image_height != 0 && job.image_height != header->height)) {
     return broken_plugin(part_, "read_header() returned two sizes for one file");
   }
   if (job.sample != DType::kUInt8 && job.sample != sample_of(*header))
@@ -207,7 +207,7 @@ Result<void> PluginDecoder::decode_one(const DecodeJob& job) {
   try {
     pixels_.resize(stride * size_t(window.height));
   } catch (const std::bad_alloc&) {
-    return too_large_picture(part_.name);
+    return too_large_image(part_.name);
   }
   const auto decode = [&](const headrace_bytes& file, void* out, headrace_error* error) {
     int64_t shape[] = {window.height, window.width, header->channels};
@@ -246,7 +246,7 @@ Result<void> PluginDecoder::deliver(const DecodeJob& job, const headrace_image_h
   const DType sample = sample_of(header);
   const std::optional<StoredColor> color = color_of(header);
   if (job.sample == sample && (job.color == ColorMode::kStored)) {
-    const int at_once = rows_of_a_block(size_t(stride));
+    const int at_once = rows_per_block(size_t(stride));
     for (int y = 0; y < height; y += at_once) {
       StoredRows::deliver_samples(job, channels, pixels + y * stride, stride, y,
                                   std::min(at_once, height - y));
@@ -254,9 +254,9 @@ Result<void> PluginDecoder::deliver(const DecodeJob& job, const headrace_image_h
     return {};
   }
   if (!color || sample == DType::kFloat32) {
-    return unread_picture(part_.name, "of " + std::to_string(channels) + " channels of " +
-                                          std::string(name_of(sample)) +
-                                          " (mode=\"stored\" delivers them unchanged)");
+    return unsupported_image(part_.name, "of " + std::to_string(channels) + " channels of " +
+                                             std::string(name_of(sample)) +
+                                             " (mode=\"stored\" delivers them unchanged)");
   }
   if (sample == DType::kUInt8) {
     stored_.deliver(job, *color, pixels, stride, 0, height);

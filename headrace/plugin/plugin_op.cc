@@ -52,7 +52,7 @@ class PluginOp final : public Op {
 
   bool random() const { return (table_.flags & HEADRACE_RANDOM) != 0; }
   [[noreturn]] void misfit(const std::string& what, const std::string& hint = {}) const {
-    raise_misfit(transform_.record.name, what, hint);
+    raise_invalid_argument(transform_.record.name, what, hint);
   }
   // Whether the shape is fixed, regardless of what the plug-in returns: rows follow the images.
   static bool keeps_rows(FieldKind kind) { return is_spatial(kind) && !is_picture(kind); }
@@ -87,8 +87,8 @@ std::string PluginOp::why_not_picture(FieldKind kind, DType dtype, const Shape& 
   if (!is_picture_dtype(made)) return "images cannot be " + std::string(name_of(made));
   if (kind == FieldKind::kMask && (made != dtype || after[0] != before[0]))
     return "the dtype and the channel count of a mask must not change";
-  if (after[0] == 0 || after[0] > kMostChannels)
-    return "images have 1 to " + std::to_string(kMostChannels) + " channels";
+  if (after[0] == 0 || after[0] > kMaxChannels)
+    return "images have 1 to " + std::to_string(kMaxChannels) + " channels";
   if (after[1] == 0 || after[2] == 0) return "images need at least one pixel";
   constexpr int64_t kMaxPixels = int64_t{1} << 28;  // so that the product fits
   if (after[1] > kMaxPixels || after[2] > kMaxPixels ||

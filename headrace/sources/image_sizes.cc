@@ -46,7 +46,7 @@ class HeaderReader {
       return {};
     }
     constexpr DecodeLimits kAny{.max_pixels = std::numeric_limits<int64_t>::max()};
-    const Result<EncodedPicture> opened = renderer_.open(record.fields[field_].bytes, kAny);
+    const Result<EncodedImage> opened = renderer_.open(record.fields[field_].bytes, kAny);
     if (!opened) return {};
     const ImageHeader& header = opened->header;
     return {header.height, header.width, header.exif_orientation};

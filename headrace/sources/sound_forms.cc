@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "headrace/base/mutex.h"
-#include "headrace/codecs/audio/sound.h"
+#include "headrace/codecs/audio/audio_clip.h"
 #include "headrace/fields/record.h"
-#include "headrace/sources/header_cache.h"
+#include "headrace/sources/kept_headers.h"
 
 namespace headrace {
 namespace {
@@ -77,7 +77,7 @@ SoundForms read_sound_forms(const Source& source, size_t field, const Progress& 
   for (int64_t i = 0; i < source.size(); ++i) {
     source.read({&i, 1}, wanted, {&record, 1});
     if (record.result) {
-      const Result<Sound> sound = open_sound(byte_ranges_of(record.fields[field]), decoders);
+      const Result<AudioClip> sound = open_audio(byte_ranges_of(record.fields[field]), decoders);
       if (sound) {
         forms[static_cast<size_t>(i)] = {sound->frames(), sound->header.sample_rate,
                                          sound->header.channels};

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "headrace/codecs/audio/sound.h"
+#include "headrace/codecs/audio/audio_clip.h"
 #include "headrace/fields/pictures.h"
 #include "headrace/fields/record.h"
 #include "headrace/image/render.h"
@@ -73,7 +73,7 @@ class StoredPictures final : public SourceAround {
     inner()->read({&index, 1}, wanted, {&record, 1});
     if (!record.result) return std::move(record.result.error());
     Renderer renderer;
-    const Result<EncodedPicture> opened =
+    const Result<EncodedImage> opened =
         renderer.open(record.fields[number].bytes, options.limits, options.page);
     if (!opened) return opened.error();
     return picture_form(options.mode, schema_[number].kind, opened->header);
@@ -137,7 +137,7 @@ class StoredSounds final : public SourceAround {
     inner()->read({&index, 1}, wanted, {&record, 1});
     if (!record.result) return std::move(record.result.error());
     AudioDecoders decoders;
-    const Result<Sound> sound = open_sound(byte_ranges_of(record.fields[number]), decoders);
+    const Result<AudioClip> sound = open_audio(byte_ranges_of(record.fields[number]), decoders);
     if (!sound) return sound.error();
     return sound->header;
   }

@@ -13,7 +13,7 @@ LC = b"\x11\x90"  # AAC-LC, 48 kHz, stereo
 HE = b"\x2b\x92\x08\x00"
 
 
-def mp4_sound() -> Iterator[bytes]:
+def mp4_audio_track() -> Iterator[bytes]:
     packets = [b"\x21\x10\x04", b"\x21\x10\x05\0", b"\x21\x10\x06"]
     late = numbers(0, 2, 100, -1, 0x10000, 50, 1024, 0x10000)
     for version, config, elst in ((0, LC, b""), (0, HE, late), (1, LC, late), (2, LC, b"")):
@@ -49,7 +49,7 @@ def mp4_sound() -> Iterator[bytes]:
         yield ftyp + moov(len(ftyp) + len(moov(0)) + 8) + box(b"mdat", *packets)
 
 
-def mkv_sound() -> Iterator[bytes]:
+def mkv_audio_track() -> Iterator[bytes]:
     def real(value: float) -> bytes:
         return struct.pack(">d", value)
 
@@ -111,4 +111,4 @@ def media_process() -> Iterator[bytes]:
         yield reply(failed, failure, bytes(96), b"yuva420p")
 
 
-SEEDS = {"mp4_sound": mp4_sound, "mkv_sound": mkv_sound, "media_process": media_process}
+SEEDS = {"mp4_audio_track": mp4_audio_track, "mkv_audio_track": mkv_audio_track, "media_process": media_process}

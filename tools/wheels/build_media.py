@@ -2,7 +2,7 @@
 """Builds the wheel headrace-media: headrace-av, and the libavcodec and libavutil that it needs.
 
 It contains almost no Python code, and works with every Python version. The engine starts the
-program from the folder headrace_media next to its own (headrace/codecs/media/media_program.h).
+program from the folder headrace_media next to its own (headrace/codecs/media/media_process.h).
 """
 
 from __future__ import annotations

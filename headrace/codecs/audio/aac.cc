@@ -8,8 +8,8 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/audio/aac_packets.h"
-#include "headrace/codecs/audio/mp4_sound.h"
-#include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/audio/audio_codec.h"
+#include "headrace/codecs/audio/mp4_audio_track.h"
 
 namespace headrace {
 namespace {
@@ -31,62 +31,65 @@ bool begins_like_adts(std::span<const uint8_t> bytes) {  // consecutive AAC fram
 }
 
 // The container reports video errors; converts them to audio errors.
-Error as_sound(const Error& error) {
+Error as_audio_error(const Error& error) {
   const std::string_view code = error.code->id;
   if (error.code->kind == ErrorKind::kUnsupported) {
-    return {.code = unread_aac("").code, .what = error.what, .hint = error.hint};
+    return {.code = unsupported_aac("").code, .what = error.what, .hint = error.hint};
   }
-  if (code == "HR0364") return no_track_of_sound("MP4");
+  if (code == "HR0364") return no_audio_track("MP4");
   if (code == "HR0362") return {.code = truncated_audio("MP4", "").code, .what = error.what};
-  return corrupt_sound("MP4", error.what);
+  return corrupt_audio("MP4", error.what);
 }
 
 // The first packet that starts later than the end of its predecessor; 0 if there is none. The gap
 // would be missing, and everything after it too early.
-size_t packet_behind_gap(const Mp4Sound& sound) {
-  for (size_t i = 1; i < sound.packets.size(); ++i) {
-    if (sound.packets[i].pts - sound.packets[i - 1].pts > kAacFrames * 3 / 2) return i;
+size_t packet_after_gap(const Mp4AudioTrack& audio) {
+  for (size_t i = 1; i < audio.packets.size(); ++i) {
+    if (audio.packets[i].pts - audio.packets[i - 1].pts > kAacFrames * 3 / 2) return i;
   }
   return 0;
 }
 
 struct AacTrack {
-  Mp4Sound sound;
+  Mp4AudioTrack audio;
   AudioHeader header;
 };
 
 Result<AacTrack> read_aac_track(const ByteRanges& file) {
-  const Result<std::span<const uint8_t>> first = file.at(0, kSoundSignature);
+  const Result<std::span<const uint8_t>> first = file.at(0, kAudioSignature);
   if (!first) return first.error();
-  if (begins_like_adts(*first)) return unread_aac("is a bare stream, whose length is unknown");
-  Result<Mp4Sound> sound = read_mp4_sound(file);
-  if (!sound) return as_sound(sound.error());
+  if (begins_like_adts(*first)) return unsupported_aac("is a bare stream, whose length is unknown");
+  Result<Mp4AudioTrack> audio = read_mp4_audio_track(file);
+  if (!audio) return as_audio_error(audio.error());
   constexpr int kMpeg4Audio = 0x40;
-  if (sound->codec != "mp4a" || sound->object_type != kMpeg4Audio) {
-    return unread_aac("holds audio of another codec (" + sound->codec + ")");
+  if (audio->codec != "mp4a" || audio->object_type != kMpeg4Audio) {
+    return unsupported_aac("holds audio of another codec (" + audio->codec + ")");
   }
-  const Result<AacConfig> config = read_aac_lc(sound->parameters);
+  const Result<AacConfig> config = read_aac_lc(audio->parameters);
   if (!config) return config.error();
-  if (sound->ticks_per_second != config->sample_rate) {
-    return unread_aac("counts its time in " + std::to_string(sound->ticks_per_second) +
-                      " parts of a second, and has " + std::to_string(config->sample_rate) + " Hz");
+  if (audio->ticks_per_second != config->sample_rate) {
+    return unsupported_aac("counts its time in " + std::to_string(audio->ticks_per_second) +
+                           " parts of a second, and has " + std::to_string(config->sample_rate) +
+                           " Hz");
   }
-  if (const size_t packet = packet_behind_gap(*sound)) {
-    return unread_sound(kAacName,
-                        "has gaps in its audio: packet " + std::to_string(packet) +
-                            " comes later than the one before it has ended",
-                        "fill the gaps: ffmpeg -i in.mp4 -c:v copy -af aresample=async=1 out.mp4");
+  if (const size_t packet = packet_after_gap(*audio)) {
+    return unsupported_audio(
+        kAacName,
+        "has gaps in its audio: packet " + std::to_string(packet) +
+            " comes later than the one before it has ended",
+        "fill the gaps: ffmpeg -i in.mp4 -c:v copy -af aresample=async=1 out.mp4");
   }
-  const auto all = static_cast<int64_t>(sound->packets.size()) * kAacFrames;
-  if (sound->end > all) return truncated_sound(kAacName, all, sound->end);
-  AacTrack out{.sound = std::move(*sound), .header = {}};
+  const auto all = static_cast<int64_t>(audio->packets.size()) * kAacFrames;
+  if (audio->end > all) return truncated_audio(kAacName, all, audio->end);
+  AacTrack out{.audio = std::move(*audio), .header = {}};
   out.header = {
-      .frames = out.sound.end - out.sound.begin,
+      .frames = out.audio.end - out.audio.begin,
       .channels = config->channels,
       .sample_rate = config->sample_rate,
-      .start = static_cast<double>(out.sound.start) / config->sample_rate,
-      .working_bytes = (size_t{8} << 20) + out.sound.packets.size() * sizeof(MediaPacket)};
-  if (Result<void> good = check_sound(kAacName, out.header, file.size(), kAacFrames); !good) {
+      .start = static_cast<double>(out.audio.start) / config->sample_rate,
+      .working_bytes = (size_t{8} << 20) + out.audio.packets.size() * sizeof(MediaPacket)};
+  if (Result<void> good = check_audio_header(kAacName, out.header, file.size(), kAacFrames);
+      !good) {
     return std::move(good.error());
   }
   return out;
@@ -103,11 +106,11 @@ class AacDecoder final : public AudioDecoder {
   Result<void> decode(const AudioJob& job) override {
     const Result<AacTrack> track = read_aac_track(job.file);
     if (!track) return track.error();
-    return packets_.decode(job, {.parameters = track->sound.parameters,
-                                 .packets = track->sound.packets,
+    return packets_.decode(job, {.parameters = track->audio.parameters,
+                                 .packets = track->audio.packets,
                                  .channels = track->header.channels,
                                  .sample_rate = track->header.sample_rate,
-                                 .begin = track->sound.begin});
+                                 .begin = track->audio.begin});
   }
 
  private:

@@ -5,16 +5,16 @@
 #include <cstring>
 #include <utility>
 
-#include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/media/media_errors.h"
-#include "headrace/codecs/media/media_program.h"
+#include "headrace/codecs/media/media_process.h"
 
 namespace headrace {
 namespace {
 
 constexpr int64_t kBeforeWindow = 2;  // packets, the first of which is not exact
 constexpr size_t kPacketsAtOnce = 128;
-constexpr size_t kMostAacChannels = 8;
+constexpr size_t kMaxAacChannels = 8;
 constexpr size_t kWorkingBytes = size_t{256} << 20;  // of the process's address space
 
 constexpr int kSbr = 5, kParametricStereo = 29;
@@ -77,8 +77,8 @@ AacConfig read_aac_config(std::span<const uint8_t> bytes) {
   return out;
 }
 
-Error unread_aac(std::string what) {
-  return unread_sound(
+Error unsupported_aac(std::string what) {
+  return unsupported_audio(
       kAacName, std::move(what),
       "convert it once: ffmpeg -i in.m4a out.flac (or out.opus, if a second lossy encoding is "
       "acceptable)");
@@ -86,9 +86,9 @@ Error unread_aac(std::string what) {
 
 Result<AacConfig> read_aac_lc(std::span<const uint8_t> parameters) {
   const AacConfig config = read_aac_config(parameters);
-  if (!config.is_good) return corrupt_sound(kAacName, "its decoder's parameters are truncated");
+  if (!config.is_good) return corrupt_audio(kAacName, "its decoder's parameters are truncated");
   if (config.object_type != 2 || config.has_sbr || config.short_frames || config.channels == 0) {
-    return unread_aac("is AAC, but not AAC-LC (HE-AAC, for example)");
+    return unsupported_aac("is AAC, but not AAC-LC (HE-AAC, for example)");
   }
   return config;
 }
@@ -133,7 +133,7 @@ Result<void> AacPackets::open(const AacStream& stream, bool isolate, Patience& p
     isolated_ = isolate;
   }
   process_->drop_large_packets();
-  const size_t samples = kPacketsAtOnce * kMostAacChannels * kAacFrames * sizeof(float);
+  const size_t samples = kPacketsAtOnce * kMaxAacChannels * kAacFrames * sizeof(float);
   if (Result<void> good = process_->reserve(std::max<size_t>(stream.parameters.size(), 1 << 16),
                                             samples, kWorkingBytes);
       !good) {
@@ -141,7 +141,7 @@ Result<void> AacPackets::open(const AacStream& stream, bool isolate, Patience& p
   }
   std::ranges::copy(stream.parameters, process_->packets().begin());
   return expect(media::ReplyKind::kOpened,
-                process_->ask({.kind = media::RequestKind::kOpenSound,
+                process_->ask({.kind = media::RequestKind::kOpenAudio,
                                .parameter_bytes = static_cast<uint32_t>(stream.parameters.size())},
                               patience));
 }
@@ -167,15 +167,16 @@ Result<void> AacPackets::decode_packets(const AacStream& stream, const AudioJob&
     at += packets[i].size;
   }
   Result<media::Reply> reply = process_->ask(
-      {.kind = media::RequestKind::kDecodeSound, .packets = static_cast<uint32_t>(count)},
+      {.kind = media::RequestKind::kDecodeAudio, .packets = static_cast<uint32_t>(count)},
       patience);
   const media::Samples samples = reply ? reply->samples : media::Samples{};
   if (Result<void> good = expect(media::ReplyKind::kSamples, std::move(reply)); !good) return good;
-  if (samples.frames == 2 * kAacFrames) return unread_aac("is HE-AAC that is declared as AAC-LC");
+  if (samples.frames == 2 * kAacFrames)
+    return unsupported_aac("is HE-AAC that is declared as AAC-LC");
   if (samples.packets != count || samples.frames != kAacFrames ||
       samples.channels != static_cast<uint32_t>(stream.channels) ||
       samples.rate != static_cast<uint32_t>(stream.sample_rate)) {
-    return corrupt_sound(kAacName,
+    return corrupt_audio(kAacName,
                          "its packets have a different sample format than its header declares");
   }
   return {};
@@ -185,10 +186,10 @@ Result<void> AacPackets::expect(media::ReplyKind kind, Result<media::Reply> repl
   if (!reply) return std::move(reply.error());
   if (reply->kind == kind) return {};
   if (reply->kind == media::ReplyKind::kFailed && reply->failure == media::Failure::kDamage) {
-    return corrupt_sound(kAacName, "packet " + std::to_string(reply->number) + " is damaged");
+    return corrupt_audio(kAacName, "packet " + std::to_string(reply->number) + " is damaged");
   }
   if (reply->kind == media::ReplyKind::kFailed && reply->failure == media::Failure::kFormat) {
-    return unread_aac("changes its format midway");
+    return unsupported_aac("changes its format midway");
   }
   const media::Reply answer = *reply;
   process_->end();

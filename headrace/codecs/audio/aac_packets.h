@@ -38,7 +38,7 @@ struct AacStream {
   int64_t begin = 0;  // position of frame 0 in all decoded samples
 };
 
-Error unread_aac(std::string what);  // HR0352
+Error unsupported_aac(std::string what);  // HR0352
 // Returns HR0350 or HR0352 unless the parameters describe AAC-LC.
 Result<AacConfig> read_aac_lc(std::span<const uint8_t> parameters);
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -26,14 +27,14 @@ class RunTimeLibrary;
 // What is known about audio before a sample is decoded.
 struct AudioHeader {
   int64_t frames = 0;   // samples per channel; the exact number that decoding gives
-  int channels = 0;     // 1 to kMostSoundChannels
-  int sample_rate = 0;  // frames per second, 1 to kMostSampleRate
+  int channels = 0;     // 1 to kMaxAudioChannels
+  int sample_rate = 0;  // frames per second, 1 to kMaxSampleRate
   double start = 0;     // time of frame 0 on the file's clock, in seconds; for the audio of videos
   size_t working_bytes = 0;  // memory for decoding, in addition to the samples
 };
 
-inline constexpr int kMostSoundChannels = 64;
-inline constexpr int kMostSampleRate = 768000;
+inline constexpr int kMaxAudioChannels = 64;
+inline constexpr int kMaxSampleRate = 768000;
 
 // Frames [begin, begin + count) of a clip. Channel c of frame i goes to planes[c * stride + i],
 // relative to full scale: b-bit integers are divided by 2^(b-1).
@@ -70,13 +71,13 @@ struct AudioCodecRecord {
 };
 
 // How many leading bytes sniff() needs.
-inline constexpr size_t kSoundSignature = 64;
+inline constexpr size_t kAudioSignature = 64;
 // The codec that recognizes the file's content, after any ID3v2 tags; for a video, the codec of its
 // audio. Null if there is none.
 Result<const AudioCodecRecord*> audio_codec_of(const ByteRanges& file);
 const AudioCodecRecord* audio_codec_of(std::span<const uint8_t> bytes);
 // True for audio files; videos do not count, even if they have audio.
-bool begins_like_sound(std::span<const uint8_t> bytes);
+bool begins_like_audio(std::span<const uint8_t> bytes);
 
 // The decoders of one thread.
 class AudioDecoders {
@@ -90,5 +91,19 @@ class AudioDecoders {
   double seconds_ = 0;
   std::unordered_map<const AudioCodecRecord*, std::unique_ptr<AudioDecoder>> decoders_;
 };
+
+// Errors of audio files, whichever codec finds them. `kind`: "WAV".
+
+Error corrupt_audio(std::string_view kind, std::string what);                        // HR0350
+Error truncated_audio(std::string_view kind, int64_t frames, int64_t promised);      // HR0351
+Error truncated_audio(std::string_view kind, std::string what);                      // HR0351
+Error unsupported_audio(std::string_view kind, std::string what, std::string hint);  // HR0352
+Error too_large_audio(std::string_view kind);                                        // HR0353
+Error no_audio_track(std::string_view kind);                                         // HR0358
+
+// HR0350 or HR0352 unless rate and channels are plausible, and there are no more frames than this
+// many bytes can hold at `frames_per_byte` frames per byte.
+Result<void> check_audio_header(std::string_view kind, const AudioHeader& header, size_t bytes,
+                                int64_t frames_per_byte);
 
 }  // namespace headrace

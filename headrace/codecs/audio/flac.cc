@@ -11,9 +11,8 @@
 #include "headrace/base/error.h"
 #include "headrace/base/registry.h"
 #include "headrace/codecs/audio/audio_codec.h"
+#include "headrace/codecs/audio/audio_tags.h"
 #include "headrace/codecs/audio/range_reader.h"
-#include "headrace/codecs/audio/sound_errors.h"
-#include "headrace/codecs/audio/sound_tags.h"
 #include "headrace/codecs/image/byte_order.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/kernels/audio/samples.h"
@@ -23,7 +22,7 @@ namespace {
 
 // STREAMINFO, the first block of a FLAC file (RFC 9639, section 8.2).
 struct FlacHeader {
-  AudioHeader sound;  // frames 0: the file does not say
+  AudioHeader audio;  // frames 0: the file does not say
   int bits = 0;
   int64_t longest_block = 0;  // frames
 };
@@ -31,7 +30,7 @@ struct FlacHeader {
 constexpr size_t kMagic = 4, kBlockHeader = 4, kStreamInfo = 34;
 constexpr size_t kFlacHeader = kMagic + kBlockHeader + kStreamInfo;
 // A block of 65535 equal samples takes at least 8 bytes.
-constexpr int64_t kFlacFramesAByte = 65536 / 8;
+constexpr int64_t kMaxFlacFramesPerByte = 65536 / 8;
 
 bool begins_like_flac(std::span<const uint8_t> bytes) {
   return bytes.size() >= kMagic && std::memcmp(bytes.data(), "fLaC", kMagic) == 0;
@@ -39,24 +38,25 @@ bool begins_like_flac(std::span<const uint8_t> bytes) {
 
 // Reads the file's first bytes, and its size, both after tags.
 Result<FlacHeader> read_flac_header(std::span<const uint8_t> bytes, uint64_t size) {
-  if (!begins_like_flac(bytes)) return corrupt_sound("FLAC", "it does not begin with fLaC");
+  if (!begins_like_flac(bytes)) return corrupt_audio("FLAC", "it does not begin with fLaC");
   if (bytes.size() < kFlacHeader) {
     return truncated_audio("FLAC", "ends within its header");
   }
   if ((bytes[kMagic] & 0x7F) != 0 || big_u32(bytes, kMagic) % (1u << 24) != kStreamInfo) {
-    return corrupt_sound("FLAC", "its first block is not STREAMINFO");
+    return corrupt_audio("FLAC", "its first block is not STREAMINFO");
   }
   const std::span<const uint8_t> info = bytes.subspan(kMagic + kBlockHeader, kStreamInfo);
   FlacHeader header;
   header.longest_block = big_u16(info, 2);
   const uint32_t packed = big_u32(info, 10);  // 20 bits rate, 3 channels - 1, 5 bits - 1, 4 total
-  header.sound.sample_rate = static_cast<int>(packed >> 12);
-  header.sound.channels = static_cast<int>(packed >> 9 & 7) + 1;
+  header.audio.sample_rate = static_cast<int>(packed >> 12);
+  header.audio.channels = static_cast<int>(packed >> 9 & 7) + 1;
   header.bits = static_cast<int>(packed >> 4 & 31) + 1;
-  header.sound.frames = static_cast<int64_t>(uint64_t{packed & 15} << 32 | big_u32(info, 14));
-  header.sound.working_bytes =
-      size_t{65536} * 2 * sizeof(int32_t) * static_cast<size_t>(header.sound.channels);
-  if (Result<void> good = check_sound("FLAC", header.sound, size, kFlacFramesAByte); !good) {
+  header.audio.frames = static_cast<int64_t>(uint64_t{packed & 15} << 32 | big_u32(info, 14));
+  header.audio.working_bytes =
+      size_t{65536} * 2 * sizeof(int32_t) * static_cast<size_t>(header.audio.channels);
+  if (Result<void> good = check_audio_header("FLAC", header.audio, size, kMaxFlacFramesPerByte);
+      !good) {
     return std::move(good.error());
   }
   return header;
@@ -115,7 +115,7 @@ class FlacSession {
     flac_.ignore_metadata(decoder_);
     const auto status = flac_.init(decoder_, on_read, on_seek, on_tell, on_length, on_end, on_frame,
                                    nullptr, on_error, this);
-    if (status != FLAC__STREAM_DECODER_INIT_STATUS_OK) return too_large_sound(kFlacName);
+    if (status != FLAC__STREAM_DECODER_INIT_STATUS_OK) return too_large_audio(kFlacName);
     if (!flac_.process_metadata(decoder_)) return failure();
     return {};
   }
@@ -145,12 +145,12 @@ class FlacSession {
       if (Result<void> done = next_block(); !done) return done;
     }
     if (decoded_ < job.count) {
-      return truncated_sound(kFlacName, job.begin + decoded_, header_.sound.frames);
+      return truncated_audio(kFlacName, job.begin + decoded_, header_.audio.frames);
     }
     // After a request for the very last frame, no other frame may follow; tags and other bytes may.
-    const bool to_end = job.begin + job.count == header_.sound.frames;
+    const bool to_end = job.begin + job.count == header_.audio.frames;
     if (to_end && decoded_ > job.count) return more_than_promised();
-    if (to_end && header_.sound.frames > 0 && !ended()) {
+    if (to_end && header_.audio.frames > 0 && !ended()) {
       is_behind_all_ = true;
       flac_.process_single(decoder_);
       if (reader_.error()) return failure();
@@ -204,20 +204,20 @@ class FlacSession {
 
   bool take(const FLAC__Frame& frame, const FLAC__int32* const samples[]) {
     const auto& form = frame.header;
-    const AudioHeader& sound = header_.sound;
+    const AudioHeader& audio = header_.audio;
     if (is_behind_all_) {
       if (!failed_checksum_) broken_ = more_than_promised();
       return false;
     }
-    if (static_cast<int>(form.channels) != sound.channels ||
+    if (static_cast<int>(form.channels) != audio.channels ||
         static_cast<int>(form.bits_per_sample) != header_.bits ||
-        static_cast<int>(form.sample_rate) != sound.sample_rate) {
-      broken_ = corrupt_sound(kFlacName, "the format of a block differs from the header's");
+        static_cast<int>(form.sample_rate) != audio.sample_rate) {
+      broken_ = corrupt_audio(kFlacName, "the format of a block differs from the header's");
       return false;
     }
     const int64_t expected = (job_ ? job_->begin : 0) + decoded_;
     if (static_cast<int64_t>(form.number.sample_number) != expected) {
-      broken_ = corrupt_sound(kFlacName, "a block is numbered as frame " +
+      broken_ = corrupt_audio(kFlacName, "a block is numbered as frame " +
                                              std::to_string(form.number.sample_number) +
                                              ", and it is " + std::to_string(expected));
       return false;
@@ -227,7 +227,7 @@ class FlacSession {
     if (job_) {
       // A seek delivers the rest of the block that contains the position; blocks count from 0.
       const int64_t wanted = std::clamp<int64_t>(job_->count - decoded_, 0, frames);
-      for (int c = 0; c < sound.channels; ++c) {
+      for (int c = 0; c < audio.channels; ++c) {
         samples_from_integers(samples[c], header_.bits, static_cast<size_t>(wanted),
                               job_->planes + c * job_->stride + decoded_);
       }
@@ -247,20 +247,20 @@ class FlacSession {
   }
 
   Error more_than_promised() const {
-    return corrupt_sound(kFlacName, "it has more than the " + std::to_string(header_.sound.frames) +
+    return corrupt_audio(kFlacName, "it has more than the " + std::to_string(header_.audio.frames) +
                                         " frames that its header declares");
   }
 
   Error failure() const {
     if (reader_.error()) return *reader_.error();
     const auto state = flac_.state(decoder_);
-    if (state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR) return too_large_sound(kFlacName);
+    if (state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR) return too_large_audio(kFlacName);
     if (reader_.at() == reader_.size() && job_) {
       return truncated_audio(kFlacName, "ends or is damaged after frame " +
                                             std::to_string(job_->begin + decoded_) + " of " +
-                                            std::to_string(header_.sound.frames));
+                                            std::to_string(header_.audio.frames));
     }
-    return corrupt_sound(kFlacName, "a block is damaged after frame " +
+    return corrupt_audio(kFlacName, "a block is damaged after frame " +
                                         std::to_string((job_ ? job_->begin : 0) + decoded_));
   }
 
@@ -286,14 +286,14 @@ class FlacDecoder final : public AudioDecoder {
     Result<FlacHeader> header = header_of(file, begin);
     if (!header) return std::move(header.error());
     if (Result<void> ready = prepare(); !ready) return std::move(ready.error());
-    if (header->sound.frames == 0) {
+    if (header->audio.frames == 0) {
       FlacSession session(flac_library(), decoder_, *header, RangeReader(file, begin));
       if (Result<void> opened = session.open(); !opened) return std::move(opened.error());
       const Result<int64_t> frames = session.count();
       if (!frames) return frames.error();
-      header->sound.frames = *frames;
+      header->audio.frames = *frames;
     }
-    return header->sound;
+    return header->audio;
   }
 
   Result<void> decode(const AudioJob& job) override {
@@ -309,7 +309,7 @@ class FlacDecoder final : public AudioDecoder {
  private:
   // Also returns where the file begins, after tags.
   static Result<FlacHeader> header_of(const ByteRanges& file, uint64_t& begin) {
-    const Result<uint64_t> behind = behind_id3(file);
+    const Result<uint64_t> behind = offset_after_id3(file);
     if (!behind) return behind.error();
     begin = *behind;
     const Result<std::span<const uint8_t>> first = file.at(begin, kFlacHeader);
@@ -321,7 +321,7 @@ class FlacDecoder final : public AudioDecoder {
     const FlacLibrary& flac = flac_library();
     if (!flac.library.is_open()) return flac.library.missing();
     if (!decoder_) decoder_ = flac.make();
-    if (!decoder_) return too_large_sound(kFlacName);
+    if (!decoder_) return too_large_audio(kFlacName);
     return {};
   }
 

@@ -12,9 +12,9 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/registry.h"
+#include "headrace/codecs/audio/audio_codec.h"
+#include "headrace/codecs/audio/audio_tags.h"
 #include "headrace/codecs/audio/range_reader.h"
-#include "headrace/codecs/audio/sound_errors.h"
-#include "headrace/codecs/audio/sound_tags.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/kernels/audio/samples.h"
 #include "headrace/storage/byte_ranges.h"
@@ -79,7 +79,7 @@ constexpr std::string_view kMp3Name = "MP3";
 // III.
 constexpr long kPreframes = 10;
 constexpr int64_t kMp3Frame = 1152;  // samples of the largest frame
-constexpr int64_t kMp3FramesAByte = kMp3Frame / 24;
+constexpr int64_t kMaxMp3FramesPerByte = kMp3Frame / 24;
 
 struct Mp3Library {
   RunTimeLibrary library{"libmpg123.so.0", "libmpg123-0"};
@@ -129,7 +129,7 @@ const Mp3Library& mp3_library() {
 
 // Whether the first frame is not audio, but states how many follow: the tag of Xing and LAME.
 Result<bool> tells_its_length(const ByteRanges& file) {
-  const Result<uint64_t> begin = behind_id3(file);
+  const Result<uint64_t> begin = offset_after_id3(file);
   if (!begin) return begin.error();
   const Result<std::span<const uint8_t>> first = file.at(*begin, 64);
   if (!first) return first.error();
@@ -171,13 +171,14 @@ class Mp3Decoder final : public AudioDecoder {
     if (reader_.error()) return *reader_.error();
     // Some writers count the tag's own frame.
     if (promised - header.frames > kMp3Frame) {
-      return truncated_sound(kMp3Name, header.frames, promised);
+      return truncated_audio(kMp3Name, header.frames, promised);
     }
-    if (header.frames < 0) return corrupt_sound(kMp3Name, "its length is unknown");
+    if (header.frames < 0) return corrupt_audio(kMp3Name, "its length is unknown");
     if (Result<void> good = *told ? check_end(file, scanned) : Result<void>(); !good) {
       return std::move(good.error());
     }
-    if (Result<void> good = check_sound(kMp3Name, header, file.size(), kMp3FramesAByte); !good) {
+    if (Result<void> good = check_audio_header(kMp3Name, header, file.size(), kMaxMp3FramesPerByte);
+        !good) {
       return std::move(good.error());
     }
     return header;
@@ -206,11 +207,11 @@ class Mp3Decoder final : public AudioDecoder {
         int now = 0, encoding = 0;
         mp3.getformat(handle_, &rate, &now, &encoding);
         if (rate == opened.rate && now == opened.channels) continue;
-        return corrupt_sound(kMp3Name, "its sample rate or channel count changes midway");
+        return corrupt_audio(kMp3Name, "its sample rate or channel count changes midway");
       }
       if (reader_.error()) return *reader_.error();
       if (status == MPG123_DONE || (status == MPG123_OK && frames == 0)) {
-        return truncated_sound(kMp3Name, job.begin + done, job.begin + job.count);
+        return truncated_audio(kMp3Name, job.begin + done, job.begin + job.count);
       }
       if (status != MPG123_OK) return broken();
     }
@@ -239,15 +240,16 @@ class Mp3Decoder final : public AudioDecoder {
   // concatenated files it would decode only one.
   static Result<void> check_end(const ByteRanges& file, uint64_t scanned) {
     constexpr uint64_t kHeader = 4;  // start of the next frame, which may have been read already
-    const Result<uint64_t> end = tags_behind(file);
+    const Result<uint64_t> end = start_of_end_tags(file);
     if (!end) return end.error();
     const Result<bool> more = mpeg_frames_follow(file, scanned - std::min(scanned, kHeader), *end);
     if (!more) return more.error();
     if (!*more) return {};
-    return unread_sound(kMp3Name,
-                        "has more frames than its Xing tag says: several concatenated files, or "
-                        "a truncated one",
-                        "rewrite it without loss: ffmpeg -i in.mp3 -c copy out.mp3");
+    return unsupported_audio(
+        kMp3Name,
+        "has more frames than its Xing tag says: several concatenated files, or "
+        "a truncated one",
+        "rewrite it without loss: ffmpeg -i in.mp3 -c copy out.mp3");
   }
 
   Result<void> prepare() {
@@ -255,7 +257,7 @@ class Mp3Decoder final : public AudioDecoder {
     if (!mp3.library.is_open()) return mp3.library.missing();
     if (handle_) return {};
     handle_ = mp3.make(nullptr, nullptr);
-    if (!handle_) return too_large_sound(kMp3Name);
+    if (!handle_) return too_large_audio(kMp3Name);
     constexpr long kFlags = MPG123_QUIET | MPG123_GAPLESS | MPG123_FORCE_FLOAT | MPG123_SKIP_ID3V2 |
                             MPG123_NO_FRANKENSTEIN;
     mp3.param(handle_, MPG123_ADD_FLAGS, kFlags, 0);
@@ -291,8 +293,8 @@ class Mp3Decoder final : public AudioDecoder {
   Error broken() const {
     if (reader_.error()) return *reader_.error();
     const int code = mp3_library().errcode(handle_);
-    if (code == MPG123_OUT_OF_MEM) return too_large_sound(kMp3Name);
-    return corrupt_sound(kMp3Name, "libmpg123 cannot continue (its error " + std::to_string(code) +
+    if (code == MPG123_OUT_OF_MEM) return too_large_audio(kMp3Name);
+    return corrupt_audio(kMp3Name, "libmpg123 cannot continue (its error " + std::to_string(code) +
                                        ") at byte " + std::to_string(reader_.at()));
   }
 

@@ -6,13 +6,13 @@
 #include <cstring>
 #include <string>
 
-#include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/image/byte_order.h"
 
 namespace headrace {
 namespace {
 
-constexpr size_t kPageHeader = 27, kMostPage = kPageHeader + 255 + 255 * 255;
+constexpr size_t kPageHeader = 27, kMaxPage = kPageHeader + 255 + 255 * 255;
 constexpr uint8_t kFirstPage = 2;
 constexpr uint32_t kPolynomial = 0x04c11db7;
 
@@ -44,6 +44,10 @@ uint32_t add_to_checksum(uint32_t sum, std::span<const uint8_t> bytes) {
   return sum;
 }
 
+void put_little(std::vector<uint8_t>& bytes, size_t at, uint64_t value, int count) {
+  for (int i = 0; i < count; ++i) bytes[at + size_t(i)] = static_cast<uint8_t>(value >> 8 * i);
+}
+
 }  // namespace
 
 bool is_ogg_of(std::span<const uint8_t> bytes, std::string_view codec) {
@@ -72,26 +76,26 @@ Result<void> check_ogg_pages(std::string_view kind, const ByteRanges& file) {
   uint32_t serial = 0;
   uint32_t number = 0;  // of the next page
   for (uint64_t at = 0; at < file.size(); ++number) {
-    const Result<std::span<const uint8_t>> there = file.at(at, kMostPage);
+    const Result<std::span<const uint8_t>> there = file.at(at, kMaxPage);
     if (!there) return there.error();
     const std::span<const uint8_t> rest = *there;
     const std::string where = " at byte " + std::to_string(at);
     const bool begins = std::memcmp(rest.data(), "OggS", std::min<size_t>(rest.size(), 4)) == 0;
-    if (!begins) return corrupt_sound(kind, "it has no page" + where);
+    if (!begins) return corrupt_audio(kind, "it has no page" + where);
     const size_t size = ogg_page_bytes(rest);
     if (size == 0) return truncated_audio(kind, "ends within the page" + where);
     const std::span<const uint8_t> page = rest.first(size);
     if (little_u32(page, kOggChecksumAt) != ogg_checksum(page)) {
-      return corrupt_sound(kind, "the checksum of the page" + where + " is wrong");
+      return corrupt_audio(kind, "the checksum of the page" + where + " is wrong");
     }
     const bool first = page[5] & kFirstPage;
     if (number > 0 && first) {
-      return unread_sound(kind, "holds several streams; the second begins" + where,
-                          "decode it once and write one stream (ffmpeg, sox)");
+      return unsupported_audio(kind, "holds several streams; the second begins" + where,
+                               "decode it once and write one stream (ffmpeg, sox)");
     }
     if (number == 0) serial = little_u32(page, 14);
     if (little_u32(page, 14) != serial || (number == 0 && !first)) {
-      return corrupt_sound(kind, "the page" + where + " belongs to no stream");
+      return corrupt_audio(kind, "the page" + where + " belongs to no stream");
     }
     const uint32_t its_number = little_u32(page, 18);
     if (number == 0) number = its_number;
@@ -101,6 +105,34 @@ Result<void> check_ogg_pages(std::string_view kind, const ByteRanges& file) {
     at += size;
   }
   return {};
+}
+
+void OggWriter::add(std::span<const uint8_t> packet, int64_t position, bool last) {
+  constexpr size_t kHead = 27, kSegment = 255, kMaxSegments = 255;
+  constexpr uint8_t kContinuedPacket = 1, kFirst = 2, kLast = 4;
+  size_t segments = packet.size() / kSegment + 1;  // only the last segment is shorter
+  bool is_continued = false;
+  while (segments > 0) {
+    const size_t here = std::min(segments, kMaxSegments), at = bytes_.size();
+    const bool ends = here == segments;
+    const size_t size = ends ? packet.size() : here * kSegment;
+    bytes_.resize(at + kHead + here, kSegment);
+    std::copy_n("OggS", 4, bytes_.begin() + std::ptrdiff_t(at));
+    bytes_[at + 4] = 0;
+    bytes_[at + 5] = static_cast<uint8_t>((is_continued ? kContinuedPacket : 0) |
+                                          (pages_ == 0 ? kFirst : 0) | (ends && last ? kLast : 0));
+    put_little(bytes_, at + 6, ends ? static_cast<uint64_t>(position) : ~uint64_t{0}, 8);
+    put_little(bytes_, at + 14, 1, 4);  // the stream's serial number
+    put_little(bytes_, at + 18, pages_++, 4);
+    put_little(bytes_, at + kOggChecksumAt, 0, 4);
+    bytes_[at + 26] = static_cast<uint8_t>(here);
+    if (ends) bytes_.back() = static_cast<uint8_t>(size % kSegment);
+    bytes_.insert(bytes_.end(), packet.begin(), packet.begin() + std::ptrdiff_t(size));
+    put_little(bytes_, at + kOggChecksumAt, ogg_checksum(std::span(bytes_).subspan(at)), 4);
+    packet = packet.subspan(size);
+    segments -= here;
+    is_continued = true;
+  }
 }
 
 }  // namespace headrace

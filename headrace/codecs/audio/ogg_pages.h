@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of an Ogg file (RFC 3533), validated before a library sees them: libraries differ in
-// their treatment of damaged or chained files, and leak memory on them.
+// The pages of an Ogg file (RFC 3533), read and written. They are validated before a library sees
+// them: libraries differ in their treatment of damaged or chained files, and leak memory on them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "headrace/base/error.h"
 #include "headrace/storage/byte_ranges.h"
@@ -24,5 +26,18 @@ size_t ogg_page_bytes(std::span<const uint8_t> bytes);
 uint32_t ogg_checksum(std::span<const uint8_t> page);  // computed with the checksum field set to 0
 
 inline constexpr size_t kOggChecksumAt = 22;
+
+// Writes packets as an Ogg stream, so that an Ogg reader can read another container's data. Each
+// packet begins a page.
+class OggWriter {
+ public:
+  // `position`: number of the last sample that the packet completes. `last`: nothing follows.
+  void add(std::span<const uint8_t> packet, int64_t position, bool last = false);
+  const std::vector<uint8_t>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<uint8_t> bytes_;
+  uint32_t pages_ = 0;
+};
 
 }  // namespace headrace

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opus in Ogg, by libopusfile: always at 48 kHz, its only output rate. Samples before the window
-// are decoded, too, as far as the window depends on them (opus_start.h).
+// are decoded, too, as far as the window depends on them (opus_packets.h).
 #include <opusfile.h>
 
 #include <algorithm>
 #include <array>
 
 #include "headrace/base/registry.h"
+#include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/audio/ogg_pages.h"
-#include "headrace/codecs/audio/opus_start.h"
+#include "headrace/codecs/audio/opus_packets.h"
 #include "headrace/codecs/audio/range_reader.h"
-#include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/run_time_library.h"
 #include "headrace/kernels/audio/samples.h"
 
@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kOpusName = "Opus";
 constexpr int kOpusRate = 48000;
 // A one-byte packet, with its entry in the page's table, represents at most 120 ms.
-constexpr int64_t kOpusFramesAByte = 5760 / 2;
+constexpr int64_t kMaxOpusFramesPerByte = 5760 / 2;
 
 struct OpusLibrary {
   RunTimeLibrary library{"libopusfile.so.0", "libopusfile0"};
@@ -63,21 +63,21 @@ class OpusFile {
     if (!file) {
       result = reader.error() ? *reader.error()
                : error == OP_EFAULT
-                   ? too_large_sound(kOpusName)
-                   : corrupt_sound(kOpusName, "libopusfile finds no stream in it (its error " +
+                   ? too_large_audio(kOpusName)
+                   : corrupt_audio(kOpusName, "libopusfile finds no stream in it (its error " +
                                                   std::to_string(error) + ")");
       return;
     }
     if (opus.links(file) != 1) {
-      result = unread_sound(kOpusName, "holds several chained streams",
-                            "decode it once and write one stream (ffmpeg, sox)");
+      result = unsupported_audio(kOpusName, "holds several chained streams",
+                                 "decode it once and write one stream (ffmpeg, sox)");
       return;
     }
     header = {.frames = opus.total(file, -1),
               .channels = opus.channels(file, -1),
               .sample_rate = kOpusRate,
               .working_bytes = size_t{1} << 20};
-    result = check_sound(kOpusName, header, bytes.size(), kOpusFramesAByte);
+    result = check_audio_header(kOpusName, header, bytes.size(), kMaxOpusFramesPerByte);
   }
   ~OpusFile() {
     if (file) opus_library().free(file);
@@ -104,7 +104,7 @@ class OpusFile {
   }
 };
 
-class OpusSoundDecoder final : public AudioDecoder {
+class OpusAudioDecoder final : public AudioDecoder {
  public:
   Result<AudioHeader> read_header(const ByteRanges& bytes) override {
     if (Result<void> whole = check_ogg_pages(kOpusName, bytes); !whole)
@@ -123,15 +123,15 @@ class OpusSoundDecoder final : public AudioDecoder {
     const int64_t from = *start;
     if (from > 0 && opus.seek(file.file, from) != 0) {
       if (file.reader.error()) return *file.reader.error();
-      return corrupt_sound(kOpusName, "cannot seek to its frame " + std::to_string(from));
+      return corrupt_audio(kOpusName, "cannot seek to its frame " + std::to_string(from));
     }
     const auto channels = static_cast<size_t>(file.header.channels);
     for (int64_t done = from - job.begin; done < job.count;) {
       const int frames = opus.read(file.file, block_.data(), int(block_.size()), nullptr);
       if (file.reader.error()) return *file.reader.error();
-      if (frames == 0) return truncated_sound(kOpusName, job.begin + done, file.header.frames);
+      if (frames == 0) return truncated_audio(kOpusName, job.begin + done, file.header.frames);
       if (frames < 0) {
-        return corrupt_sound(kOpusName, "pages are damaged or missing after frame " +
+        return corrupt_audio(kOpusName, "pages are damaged or missing after frame " +
                                             std::to_string(job.begin + done));
       }
       const int64_t unwanted = std::clamp<int64_t>(-done, 0, frames);
@@ -160,7 +160,7 @@ const AudioCodecRecord kOpus{
         "windows that begin after more than 60 seconds of SILK",
     .suffixes = {".opus"},
     .sniff = [](std::span<const uint8_t> bytes) { return is_ogg_of(bytes, "OpusHead"); },
-    .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<OpusSoundDecoder>(); },
+    .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<OpusAudioDecoder>(); },
     .library = []() -> const RunTimeLibrary& { return opus_library().library; }};
 const Register<AudioCodecRecord> registered_opus(kOpus);
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "headrace/base/error.h"
-#include "headrace/codecs/audio/sound_tags.h"
+#include "headrace/codecs/audio/audio_tags.h"
 #include "headrace/storage/byte_ranges.h"
 
 namespace headrace {
@@ -50,7 +50,7 @@ class RangeReader {
   uint64_t size() const { return file_.size() - begin_; }
   // Whether there are only tags and zeros starting at this position.
   Result<bool> holds_only_tags(uint64_t from) const {
-    return only_tags_behind(file_, begin_ + from);
+    return only_end_tags_follow(file_, begin_ + from);
   }
   // The storage's error if a read failed.
   const std::optional<Error>& error() const { return error_; }

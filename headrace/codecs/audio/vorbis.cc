@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "headrace/base/registry.h"
+#include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/audio/ogg_pages.h"
 #include "headrace/codecs/audio/range_reader.h"
-#include "headrace/codecs/audio/sound_errors.h"
 #include "headrace/codecs/run_time_library.h"
 
 namespace headrace {
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kVorbisName = "Vorbis";
 // A one-byte packet, with its entry in the page's table, represents at most 4096 frames.
-constexpr int64_t kVorbisFramesAByte = 4096 / 2;
+constexpr int64_t kMaxVorbisFramesPerByte = 4096 / 2;
 
 struct VorbisLibrary {
   RunTimeLibrary library{"libvorbisfile.so.3", "libvorbisfile3"};
@@ -67,17 +67,17 @@ class VorbisFile {
     const vorbis_info* const info = opened_ ? vorbis.info(&file, -1) : nullptr;
     if (!info) {
       result = reader.error() ? *reader.error()
-                              : corrupt_sound(kVorbisName, "libvorbisfile finds no stream in it");
+                              : corrupt_audio(kVorbisName, "libvorbisfile finds no stream in it");
     } else if (vorbis.streams(&file) != 1) {
-      result = unread_sound(kVorbisName, "holds several chained streams",
-                            "decode it once and write one stream (ffmpeg, sox)");
+      result = unsupported_audio(kVorbisName, "holds several chained streams",
+                                 "decode it once and write one stream (ffmpeg, sox)");
     } else {
       header = {.frames = vorbis.total(&file, -1),
                 .channels = info->channels,
-                .sample_rate = info->rate > kMostSampleRate ? kMostSampleRate + 1
-                                                            : static_cast<int>(info->rate),
+                .sample_rate =
+                    info->rate > kMaxSampleRate ? kMaxSampleRate + 1 : static_cast<int>(info->rate),
                 .working_bytes = (size_t{1} << 20) + size_t{1 << 16} * size_t(info->channels)};
-      result = check_sound(kVorbisName, header, bytes.size(), kVorbisFramesAByte);
+      result = check_audio_header(kVorbisName, header, bytes.size(), kMaxVorbisFramesPerByte);
     }
   }
   ~VorbisFile() {
@@ -111,7 +111,7 @@ class VorbisDecoder final : public AudioDecoder {
     if (!file.result) return std::move(file.result);
     if (job.begin > 0 && vorbis.seek(&file.file, job.begin) != 0) {
       if (file.reader.error()) return *file.reader.error();
-      return corrupt_sound(kVorbisName, "cannot seek to its frame " + std::to_string(job.begin));
+      return corrupt_audio(kVorbisName, "cannot seek to its frame " + std::to_string(job.begin));
     }
     for (int64_t done = 0; done < job.count;) {
       float** planes = nullptr;
@@ -119,9 +119,9 @@ class VorbisDecoder final : public AudioDecoder {
       const auto most = static_cast<int>(std::min<int64_t>(job.count - done, 1 << 20));
       const long frames = vorbis.read(&file.file, &planes, most, &section);
       if (file.reader.error()) return *file.reader.error();
-      if (frames == 0) return truncated_sound(kVorbisName, job.begin + done, file.header.frames);
+      if (frames == 0) return truncated_audio(kVorbisName, job.begin + done, file.header.frames);
       if (frames < 0) {
-        return corrupt_sound(kVorbisName, "pages are damaged or missing after frame " +
+        return corrupt_audio(kVorbisName, "pages are damaged or missing after frame " +
                                               std::to_string(job.begin + done));
       }
       for (int c = 0; c < file.header.channels; ++c) {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "headrace/codecs/audio/sound_errors.h"
+#include "headrace/codecs/audio/audio_codec.h"
 #include "headrace/codecs/run_time_library.h"
 
 namespace headrace {
@@ -63,7 +63,7 @@ struct VorbisInfo {
   VorbisInfo& operator=(const VorbisInfo&) = delete;
 };
 
-Error corrupt_vorbis(std::string what) { return corrupt_sound("Vorbis", std::move(what)); }
+Error corrupt_vorbis(std::string what) { return corrupt_audio("Vorbis", std::move(what)); }
 
 }  // namespace
 

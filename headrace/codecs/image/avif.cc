@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AVIF, by libavif: still pictures, and the first frame of sequences. AV1 cannot decode windows, so
-// the whole picture is decoded.
+// AVIF, by libavif: still images, and the first frame of sequences. AV1 cannot decode windows, so
+// the whole image is decoded.
 #include <avif/avif.h>
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/exif.h"
-#include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/image/stored_rows.h"
 #include "headrace/codecs/run_time_library.h"
 
@@ -71,13 +71,13 @@ Error avif_error(avifResult result, std::span<const uint8_t> bytes) {
   switch (result) {
     case AVIF_RESULT_TRUNCATED_DATA:
     case AVIF_RESULT_IO_ERROR:
-      return truncated_picture(kAvifName, bytes.size());
+      return truncated_image(kAvifName, bytes.size());
     case AVIF_RESULT_OUT_OF_MEMORY:
-      return too_large_picture(kAvifName);
+      return too_large_image(kAvifName);
     case AVIF_RESULT_NO_CODEC_AVAILABLE:
-      return unread_picture(kAvifName, "with a codec that libavif cannot decode");
+      return unsupported_image(kAvifName, "with a codec that libavif cannot decode");
     default:
-      return corrupt_picture(kAvifName, avif_library().text_of(result));
+      return corrupt_image(kAvifName, avif_library().text_of(result));
   }
 }
 
@@ -86,7 +86,7 @@ Result<AvifDecoderPointer> open_avif(std::span<const uint8_t> bytes, bool with_m
   const AvifLibrary& avif = avif_library();
   if (!avif.library.is_open()) return avif.library.missing();
   AvifDecoderPointer decoder(avif.create());
-  if (!decoder) return too_large_picture(kAvifName);
+  if (!decoder) return too_large_image(kAvifName);
   decoder->ignoreExif = decoder->ignoreXMP = !with_metadata;
   decoder->maxThreads = 1;
   // As in Pillow: older writers omit these.
@@ -96,10 +96,10 @@ Result<AvifDecoderPointer> open_avif(std::span<const uint8_t> bytes, bool with_m
   if (result != AVIF_RESULT_OK) return avif_error(result, bytes);
   if (decoder->image->width == 0 || decoder->image->height == 0 ||
       decoder->image->width > INT32_MAX || decoder->image->height > INT32_MAX) {
-    return corrupt_picture(kAvifName, "it has no valid size");
+    return corrupt_image(kAvifName, "it has no valid size");
   }
-  // Limits the size of the coded picture: it may be larger than the container says, and libavif
-  // would then shrink it. Tiles of small pictures may include padding.
+  // Limits the size of the coded image: it may be larger than the container says, and libavif
+  // would then shrink it. Tiles of small images may include padding.
   constexpr uint64_t kSmall = uint64_t{1} << 20;
   const uint64_t pixels = uint64_t{decoder->image->width} * decoder->image->height;
   decoder->imageSizeLimit =
@@ -170,7 +170,7 @@ class AvifDecoder : public ImageDecoder {
     avifResult result = avif.next(&decoder);
     if (result != AVIF_RESULT_OK) return avif_error(result, job.bytes);
     if (int(decoder.image->width) != whole.width || int(decoder.image->height) != whole.height) {
-      return corrupt_picture(kAvifName, "its pixels do not match its header");
+      return corrupt_image(kAvifName, "its pixels do not match its header");
     }
     // Without a buffer for alpha, libavif premultiplies the colors.
     const bool alpha = decoder.alphaPresent;

@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "headrace/base/registry.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/byte_order.h"
-#include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/image/stored_rows.h"
 
 namespace headrace {
@@ -26,7 +26,7 @@ struct BmpMasks {
   std::array<uint32_t, 4> of{};  // red, green, blue, alpha; none: 0
 };
 
-struct BmpPicture {
+struct BmpImage {
   int width = 0, height = 0, bits = 0;
   uint32_t compression = 0;
   bool top_down = false;
@@ -70,96 +70,96 @@ std::optional<BmpMasks> known_masks(int bits, const BmpMasks& masks) {
   return distinct ? std::optional(masks) : std::nullopt;
 }
 
-Result<BmpPicture> look_at_bmp(std::span<const uint8_t> bytes) {
+Result<BmpImage> parse_bmp_header(std::span<const uint8_t> bytes) {
   constexpr size_t kFileHead = 14;
-  if (bytes.size() < kFileHead + 12) return truncated_picture(kBmpName, bytes.size());
+  if (bytes.size() < kFileHead + 12) return truncated_image(kBmpName, bytes.size());
   const auto u16 = [&](size_t at) { return little_u16(bytes, at); };
   const auto u32 = [&](size_t at) { return little_u32(bytes, at); };
   const size_t head = u32(kFileHead);
   if (head != 12 && head != 40 && head != 52 && head != 56 && head != 64 && head != 108 &&
       head != 124) {
-    return corrupt_picture(kBmpName, "a header of " + std::to_string(head) + " bytes");
+    return corrupt_image(kBmpName, "a header of " + std::to_string(head) + " bytes");
   }
   const bool old = head == 12;  // OS/2 header: 16-bit sizes, palettes of three bytes
   size_t at = kFileHead + head;
-  if (bytes.size() < at) return truncated_picture(kBmpName, bytes.size());
+  if (bytes.size() < at) return truncated_image(kBmpName, bytes.size());
 
-  BmpPicture picture;
+  BmpImage image;
   uint32_t width = 0, height = 0, colors = 0;
   if (old) {
     width = u16(18);
     height = u16(20);
-    picture.bits = int(u16(24));
+    image.bits = int(u16(24));
   } else {
     width = u32(18);
     height = u32(22);
-    picture.top_down = height >> 24 == 0xFF;
-    if (picture.top_down) height = ~height + 1;
-    picture.bits = int(u16(28));
-    picture.compression = u32(30);
+    image.top_down = height >> 24 == 0xFF;
+    if (image.top_down) height = ~height + 1;
+    image.bits = int(u16(28));
+    image.compression = u32(30);
     colors = u32(46);
   }
   if (width == 0 || height == 0 || width > INT32_MAX || height > INT32_MAX) {
-    return corrupt_picture(kBmpName,
-                           "a size of " + std::to_string(width) + " x " + std::to_string(height));
+    return corrupt_image(kBmpName,
+                         "a size of " + std::to_string(width) + " x " + std::to_string(height));
   }
-  picture.width = int(width);
-  picture.height = int(height);
-  const int bits = picture.bits;
+  image.width = int(width);
+  image.height = int(height);
+  const int bits = image.bits;
   if (bits != 1 && bits != 4 && bits != 8 && bits != 16 && bits != 24 && bits != 32) {
-    return corrupt_picture(kBmpName, std::to_string(bits) + " bits per pixel");
+    return corrupt_image(kBmpName, std::to_string(bits) + " bits per pixel");
   }
-  if (picture.compression == kBitFields && bits > 8) {
+  if (image.compression == kBitFields && bits > 8) {
     const bool inside = head >= 52;
     const size_t masks_at = inside ? kFileHead + 40 : at;
     if (!inside) at += 12;
-    if (bytes.size() < at) return truncated_picture(kBmpName, bytes.size());
+    if (bytes.size() < at) return truncated_image(kBmpName, bytes.size());
     for (size_t i = 0; i < (head >= 56 ? 4u : 3u); ++i) {
-      picture.masks.of[i] = u32(masks_at + 4 * i);
+      image.masks.of[i] = u32(masks_at + 4 * i);
     }
-    const std::optional<BmpMasks> known = known_masks(bits, picture.masks);
-    if (!known) return unread_picture(kBmpName, "with samples at unusual bit positions");
-    picture.masks = *known;
-  } else if (picture.compression == 0) {
-    picture.masks =
+    const std::optional<BmpMasks> known = known_masks(bits, image.masks);
+    if (!known) return unsupported_image(kBmpName, "with samples at unusual bit positions");
+    image.masks = *known;
+  } else if (image.compression == 0) {
+    image.masks =
         bits == 16 ? BmpMasks{{0x7C00, 0x3E0, 0x1F, 0}} : BmpMasks{{0xFF0000, 0xFF00, 0xFF, 0}};
-  } else if (!(picture.compression == kRunLength8 && bits == 8) &&
-             !(picture.compression == kRunLength4 && bits == 4)) {
-    return unread_picture(kBmpName, "of compression " + std::to_string(picture.compression));
+  } else if (!(image.compression == kRunLength8 && bits == 8) &&
+             !(image.compression == kRunLength4 && bits == 4)) {
+    return unsupported_image(kBmpName, "of compression " + std::to_string(image.compression));
   }
   if (colors == 0 && bits <= 8) colors = uint32_t{1} << bits;
   if (bits <= 8) {
     if (colors > 65536) {
-      return corrupt_picture(kBmpName, "a palette of " + std::to_string(colors));
+      return corrupt_image(kBmpName, "a palette of " + std::to_string(colors));
     }
     const size_t entry = old ? 3 : 4;
-    picture.colors = std::min<size_t>(colors, 256);
-    if (bytes.size() - at < entry * picture.colors) {
-      return truncated_picture(kBmpName, bytes.size());
+    image.colors = std::min<size_t>(colors, 256);
+    if (bytes.size() - at < entry * image.colors) {
+      return truncated_image(kBmpName, bytes.size());
     }
-    for (size_t i = 0; i < picture.colors; ++i) {
+    for (size_t i = 0; i < image.colors; ++i) {
       const uint8_t* color = bytes.data() + at + entry * i;
-      picture.palette[i] = {color[2], color[1], color[0]};
+      image.palette[i] = {color[2], color[1], color[0]};
     }
     at += entry * colors;
   }
   // An offset before the palette's end ignores the palette.
   const size_t said = u32(10);
   const bool forgotten = said == 0 || (bits <= 8 && said == kFileHead + head);
-  picture.pixels_at = forgotten ? at : said;
-  return picture;
+  image.pixels_at = forgotten ? at : said;
+  return image;
 }
 
 // One stored row of one index or a few samples per pixel.
-void unpack_bmp_row(const BmpPicture& picture, const uint8_t* in, int x, int width, uint8_t* out) {
-  const int bits = picture.bits;
+void unpack_bmp_row(const BmpImage& image, const uint8_t* in, int x, int width, uint8_t* out) {
+  const int bits = image.bits;
   if (bits <= 8) {
     for (int i = 0; i < width; ++i) {
       const size_t bit = size_t(x + i) * size_t(bits);
       out[i] = uint8_t(in[bit / 8] >> (8 - bits - int(bit % 8)) & ((1 << bits) - 1));
     }
   } else if (bits == 16) {
-    const uint32_t green_bits = picture.masks.of[1] == 0x7E0 ? 6 : 5, most = (1u << green_bits) - 1;
+    const uint32_t green_bits = image.masks.of[1] == 0x7E0 ? 6 : 5, most = (1u << green_bits) - 1;
     for (int i = 0; i < width; ++i) {
       const uint8_t* at = in + 2 * size_t(x + i);
       const uint32_t pixel = at[0] | uint32_t{at[1]} << 8;
@@ -169,13 +169,13 @@ void unpack_bmp_row(const BmpPicture& picture, const uint8_t* in, int x, int wid
     }
   } else {
     const size_t step = size_t(bits) / 8;
-    const size_t samples = picture.masks.of[3] ? 4 : 3;
+    const size_t samples = image.masks.of[3] ? 4 : 3;
     std::array<size_t, 4> byte{};
     for (size_t c = 0; c < samples; ++c) {
-      byte[c] = picture.masks.of[c] >> 24   ? 3
-                : picture.masks.of[c] >> 16 ? 2
-                : picture.masks.of[c] >> 8  ? 1
-                                            : 0;
+      byte[c] = image.masks.of[c] >> 24   ? 3
+                : image.masks.of[c] >> 16 ? 2
+                : image.masks.of[c] >> 8  ? 1
+                                          : 0;
     }
     const uint8_t* at = in + step * size_t(x);
     for (int i = 0; i < width; ++i, at += step) {
@@ -187,18 +187,17 @@ void unpack_bmp_row(const BmpPicture& picture, const uint8_t* in, int x, int wid
 class BmpDecoder : public ImageDecoder {
  public:
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
-    const Result<BmpPicture> picture = look_at_bmp(bytes);
-    if (!picture) return picture.error();
+    const Result<BmpImage> image = parse_bmp_header(bytes);
+    if (!image) return image.error();
     ImageHeader header;
-    header.width = picture->width;
-    header.height = picture->height;
-    header.palette = picture->bits <= 8;
-    header.channels = channels_of(picture->color());
-    header.bits = picture->bits <= 8 ? picture->bits : 8;
-    header.alpha = picture->color() == StoredColor::kRGBA;
+    header.width = image->width;
+    header.height = image->height;
+    header.palette = image->bits <= 8;
+    header.channels = channels_of(image->color());
+    header.bits = image->bits <= 8 ? image->bits : 8;
+    header.alpha = image->color() == StoredColor::kRGBA;
     header.working_bytes = size_t{256} << 10;
-    if (picture->run_lengths())
-      header.working_bytes += size_t(header.width) * size_t(header.height);
+    if (image->run_lengths()) header.working_bytes += size_t(header.width) * size_t(header.height);
     return header;
   }
 
@@ -208,47 +207,47 @@ class BmpDecoder : public ImageDecoder {
 
  private:
   Result<void> decode_one(const DecodeJob& job) {
-    const Result<BmpPicture> picture = look_at_bmp(job.bytes);
-    if (!picture) return picture.error();
-    assert(is_inside(job.window, picture->width, picture->height));
-    if (picture->bits <= 8) stored_.set_palette(std::span(picture->palette).first(picture->colors));
-    return picture->run_lengths() ? walk_run_lengths(job, *picture) : read_rows(job, *picture);
+    const Result<BmpImage> image = parse_bmp_header(job.bytes);
+    if (!image) return image.error();
+    assert(is_inside(job.window, image->width, image->height));
+    if (image->bits <= 8) stored_.set_palette(std::span(image->palette).first(image->colors));
+    return image->run_lengths() ? walk_run_lengths(job, *image) : read_rows(job, *image);
   }
 
-  Result<void> read_rows(const DecodeJob& job, const BmpPicture& picture) {
+  Result<void> read_rows(const DecodeJob& job, const BmpImage& image) {
     const Window& window = job.window;
-    const size_t row_bytes = picture.row_bytes();
-    const auto place_of = [&](int y) {  // of a row, counted from the picture's top
-      return picture.pixels_at + row_bytes * size_t(picture.top_down ? y : picture.height - 1 - y);
+    const size_t row_bytes = image.row_bytes();
+    const auto place_of = [&](int y) {  // of a row, counted from the image's top
+      return image.pixels_at + row_bytes * size_t(image.top_down ? y : image.height - 1 - y);
     };
-    const Window wanted = job.strict ? Window{0, 0, picture.width, picture.height} : window;
+    const Window wanted = job.strict ? Window{0, 0, image.width, image.height} : window;
     const size_t end =
         std::max(place_of(wanted.y), place_of(wanted.y + wanted.height - 1)) + row_bytes;
-    if (end > job.bytes.size()) return truncated_picture(kBmpName, job.bytes.size());
-    const size_t step = size_t(pixel_bytes_of(picture.color()));
+    if (end > job.bytes.size()) return truncated_image(kBmpName, job.bytes.size());
+    const size_t step = size_t(pixel_bytes_of(image.color()));
     const size_t stride = step * size_t(window.width);
-    const int at_once = rows_of_a_block(stride);
+    const int at_once = rows_per_block(stride);
     rows_.resize(stride * size_t(at_once));
     for (int y = 0; y < window.height; y += at_once) {
       const int count = std::min(at_once, window.height - y);
       for (int i = 0; i < count; ++i) {
-        unpack_bmp_row(picture, job.bytes.data() + place_of(window.y + y + i), window.x,
-                       window.width, rows_.data() + size_t(i) * stride);
+        unpack_bmp_row(image, job.bytes.data() + place_of(window.y + y + i), window.x, window.width,
+                       rows_.data() + size_t(i) * stride);
       }
-      stored_.deliver(job, picture.color(), rows_.data(), ptrdiff_t(stride), y, count);
+      stored_.deliver(job, image.color(), rows_.data(), ptrdiff_t(stride), y, count);
     }
     return {};
   }
 
   // Indices in the order of the file; skipped pixels get index 0. A file that ends, or declares its
   // end, before the last row is too short, as in Pillow.
-  Result<void> walk_run_lengths(const DecodeJob& job, const BmpPicture& picture) {
+  Result<void> walk_run_lengths(const DecodeJob& job, const BmpImage& image) {
     const std::span<const uint8_t> in = job.bytes;
-    const size_t width = size_t(picture.width), all = width * size_t(picture.height);
-    const bool fours = picture.compression == kRunLength4;
+    const size_t width = size_t(image.width), all = width * size_t(image.height);
+    const bool fours = image.compression == kRunLength4;
     rows_.resize(all);
     uint8_t* const out = rows_.data();
-    size_t at = picture.pixels_at, done = 0, x = 0;
+    size_t at = image.pixels_at, done = 0, x = 0;
     const auto put = [&](uint8_t index) {
       if (done < all) out[done++] = index;
     };
@@ -291,10 +290,10 @@ class BmpDecoder : public ImageDecoder {
         at += at % 2;
       }
     }
-    if (done < all) return truncated_picture(kBmpName, in.size());
+    if (done < all) return truncated_image(kBmpName, in.size());
     const Window& window = job.window;
-    const int first = picture.top_down ? window.y : picture.height - 1 - window.y;
-    const ptrdiff_t stride = picture.top_down ? ptrdiff_t(width) : -ptrdiff_t(width);
+    const int first = image.top_down ? window.y : image.height - 1 - window.y;
+    const ptrdiff_t stride = image.top_down ? ptrdiff_t(width) : -ptrdiff_t(width);
     stored_.deliver(job, StoredColor::kPalette, out + size_t(first) * width + window.x, stride, 0,
                     window.height);
     return {};

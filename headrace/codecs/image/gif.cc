@@ -11,7 +11,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
-#include "headrace/codecs/image/picture_errors.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/stored_rows.h"
 #include "headrace/codecs/run_time_library.h"
 
@@ -46,7 +46,7 @@ const GifLibrary& gif_library() {
   return library;
 }
 
-// Reads one picture in memory by giflib, up to the pixels of its first frame.
+// Reads one image in memory by giflib, up to the pixels of its first frame.
 class GifSession {
  public:
   explicit GifSession(std::span<const uint8_t> bytes) : bytes_(bytes) {
@@ -63,12 +63,12 @@ class GifSession {
     const GifLibrary& gif = gif_library();
     GifRecordType type = UNDEFINED_RECORD_TYPE;
     while (file_ && gif.record(file_, &type) == GIF_OK) {
-      if (type == TERMINATE_RECORD_TYPE) return corrupt_picture(kGifName, "it has no frame");
+      if (type == TERMINATE_RECORD_TYPE) return corrupt_image(kGifName, "it has no frame");
       if (type == IMAGE_DESC_RECORD_TYPE) {
         if (gif.image(file_) != GIF_OK) break;
         const GifImageDesc& frame = file_->Image;
         if (frame.Width <= 0 || frame.Height <= 0 || frame.Left < 0 || frame.Top < 0) {
-          return corrupt_picture(kGifName, "its first frame has no size");
+          return corrupt_image(kGifName, "its first frame has no size");
         }
         return {};
       }
@@ -80,9 +80,9 @@ class GifSession {
     return gif_library().line(file_, out, width) == GIF_OK;
   }
   Error error() const {
-    if (ended_) return truncated_picture(kGifName, bytes_.size());
-    return corrupt_picture(kGifName,
-                           "giflib's error " + std::to_string(file_ ? file_->Error : error_));
+    if (ended_) return truncated_image(kGifName, bytes_.size());
+    return corrupt_image(kGifName,
+                         "giflib's error " + std::to_string(file_ ? file_->Error : error_));
   }
 
   // REQUIRES: find_frame() found one.

@@ -10,9 +10,9 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/heif_items.h"
 #include "headrace/codecs/image/hevc_library.h"
-#include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/image/stored_rows.h"
 #include "headrace/codecs/run_time_library.h"
 
@@ -83,36 +83,35 @@ struct HeifDeleter {
 };
 
 // libheif's objects for one picture; the bytes outlive them.
-struct HeifPicture {
+struct HeifImage {
   std::unique_ptr<heif_context, HeifDeleter> context;
   std::unique_ptr<heif_image_handle, HeifDeleter> handle;
   int width = 0, height = 0;
-  uint64_t most_pixels = 0;  // in memory at once: of the whole picture, or of one of its parts
+  uint64_t max_pixels = 0;  // in memory at once: of the whole picture, or of one of its parts
   bool alpha = false;
 };
 
 Error heif_problem(const heif_error& error, std::span<const uint8_t> bytes) {
-  if (error.subcode == heif_suberror_End_of_data) return truncated_picture(kHeifName, bytes.size());
-  if (error.code == heif_error_Memory_allocation_error) return too_large_picture(kHeifName);
+  if (error.subcode == heif_suberror_End_of_data) return truncated_image(kHeifName, bytes.size());
+  if (error.code == heif_error_Memory_allocation_error) return too_large_image(kHeifName);
   const std::string text = error.message ? error.message : "libheif could not read it";
   if (error.code == heif_error_Unsupported_filetype ||
       error.code == heif_error_Unsupported_feature ||
       error.code == heif_error_Decoder_plugin_error) {
-    return unread_picture(kHeifName, "that libheif does not decode: " + text);
+    return unsupported_image(kHeifName, "that libheif does not decode: " + text);
   }
-  return corrupt_picture(kHeifName, text);
+  return corrupt_image(kHeifName, text);
 }
 
-Result<HeifPicture> open_heif(std::span<const uint8_t> bytes) {
+Result<HeifImage> open_heif(std::span<const uint8_t> bytes) {
   const HeifLibrary& heif = heif_library();
   if (!heif.library.is_open()) return heif.library.missing();
   if (!hevc_library().is_open()) return hevc_library().missing();
-  const HeifItems items = look_at_heif_items(bytes);
-  if (items.other_codings)
-    return unread_picture(kHeifName, "with pixels that are not coded as HEVC");
-  HeifPicture picture;
+  const HeifItems items = inspect_heif_items(bytes);
+  if (items.has_av1) return unsupported_image(kHeifName, "with pixels that are not coded as HEVC");
+  HeifImage picture;
   picture.context.reset(heif.allocate());
-  if (!picture.context) return too_large_picture(kHeifName);
+  if (!picture.context) return too_large_image(kHeifName);
   heif.set_threads(picture.context.get(), 0);  // tiles of a grid are decoded on this thread
   heif_error error = heif.read(picture.context.get(), bytes.data(), bytes.size(), nullptr);
   if (error.code != heif_error_Ok) return heif_problem(error, bytes);
@@ -124,7 +123,7 @@ Result<HeifPicture> open_heif(std::span<const uint8_t> bytes) {
   picture.height = heif.height(handle);
   picture.alpha = heif.has_alpha(handle);
   if (picture.width <= 0 || picture.height <= 0) {
-    return corrupt_picture(kHeifName, "it has no valid size");
+    return corrupt_image(kHeifName, "it has no valid size");
   }
   // The visible picture may be cropped from a larger one, and the coded one may include padding, or
   // be a tile of a small picture; but the ratio is limited.
@@ -132,15 +131,15 @@ Result<HeifPicture> open_heif(std::span<const uint8_t> bytes) {
   const uint64_t shown = uint64_t(picture.width) * uint64_t(picture.height);
   const uint64_t stored = uint64_t(std::max(heif.stored_width(handle), 0)) *
                           uint64_t(std::max(heif.stored_height(handle), 0));
-  picture.most_pixels = std::max({shown, stored, items.most_pixels});
-  if (picture.most_pixels > std::max(4 * shown, kSmall)) return too_large_picture(kHeifName);
+  picture.max_pixels = std::max({shown, stored, items.max_pixels});
+  if (picture.max_pixels > std::max(4 * shown, kSmall)) return too_large_image(kHeifName);
   return picture;
 }
 
 class HeifDecoder : public ImageDecoder {
  public:
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
-    const Result<HeifPicture> picture = open_heif(bytes);
+    const Result<HeifImage> picture = open_heif(bytes);
     if (!picture) return picture.error();
     ImageHeader header;
     header.width = picture->width;
@@ -149,7 +148,7 @@ class HeifDecoder : public ImageDecoder {
     header.alpha = picture->alpha;
     header.bits = std::max(heif_library().bits(picture->handle.get()), 8);
     // Planes, rotated planes, and the interleaved picture; and the coded pictures.
-    header.working_bytes = size_t(picture->most_pixels) * (header.bits > 8 ? 20 : 12) +
+    header.working_bytes = size_t(picture->max_pixels) * (header.bits > 8 ? 20 : 12) +
                            3 * bytes.size() + (size_t{8} << 20);
     return header;
   }
@@ -160,18 +159,18 @@ class HeifDecoder : public ImageDecoder {
 
  private:
   Result<void> decode_one(const DecodeJob& job) {
-    const Result<HeifPicture> picture = open_heif(job.bytes);
+    const Result<HeifImage> picture = open_heif(job.bytes);
     if (!picture) return picture.error();
     assert(is_inside(job.window, picture->width, picture->height));
     const HeifLibrary& heif = heif_library();
     const bool alpha = picture->alpha;
     const std::unique_ptr<heif_decoding_options, HeifDeleter> options(heif.allocate_options());
-    if (!options) return too_large_picture(kHeifName);
+    if (!options) return too_large_image(kHeifName);
     options->convert_hdr_to_8bit = 1;
     options->strict_decoding = 1;
     options->decoder_id = hevc_decoder_id(heif.register_plugin);
     if (!options->decoder_id) {
-      return unread_picture(kHeifName, "because this libde265 gives no access to its memory");
+      return unsupported_image(kHeifName, "because this libde265 gives no access to its memory");
     }
     heif_image* decoded = nullptr;
     const heif_error error = heif.decode(
@@ -181,7 +180,7 @@ class HeifDecoder : public ImageDecoder {
     if (error.code != heif_error_Ok) return heif_problem(error, job.bytes);
     heif_error warning;
     if (heif.warnings(decoded, 0, &warning, 1) > 0) {
-      return corrupt_picture(kHeifName, warning.message ? warning.message : "libheif warned of it");
+      return corrupt_image(kHeifName, warning.message ? warning.message : "libheif warned of it");
     }
     int stride = 0;
     const uint8_t* const pixels = heif.plane(image.get(), heif_channel_interleaved, &stride);
@@ -189,7 +188,7 @@ class HeifDecoder : public ImageDecoder {
     if (!pixels || heif.plane_width(image.get(), heif_channel_interleaved) != picture->width ||
         heif.plane_height(image.get(), heif_channel_interleaved) != picture->height ||
         stride < picture->width * channels_of(color)) {
-      return corrupt_picture(kHeifName, "its pixels do not match its header");
+      return corrupt_image(kHeifName, "its pixels do not match its header");
     }
     stored_.deliver_window(job, color, pixels, stride);
     return {};

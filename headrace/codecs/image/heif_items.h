@@ -12,9 +12,9 @@ namespace headrace {
 struct HeifItems {
   // Pixels of the largest picture, grid or overlay that the primary one refers to, including its
   // alpha.
-  uint64_t most_pixels = 0;
-  bool other_codings = false;  // one of them is AV1, whose size is not parsed
+  uint64_t max_pixels = 0;
+  bool has_av1 = false;  // one of them is AV1, whose size is not parsed
 };
-HeifItems look_at_heif_items(std::span<const uint8_t> file);
+HeifItems inspect_heif_items(std::span<const uint8_t> file);
 
 }  // namespace headrace

@@ -101,7 +101,7 @@ std::string file_of(const std::vector<Item>& items, size_t pieces = 1) {
 }
 
 HeifItems look(const std::string& file) {
-  return look_at_heif_items({reinterpret_cast<const uint8_t*>(file.data()), file.size()});
+  return inspect_heif_items({reinterpret_cast<const uint8_t*>(file.data()), file.size()});
 }
 std::string unit(const std::string& nal) { return big(nal.size(), 4) + nal; }
 std::string grid(uint32_t width, uint32_t height) {
@@ -112,9 +112,9 @@ TEST(HeifItems, TheImageSizeComesFromTheSequenceParameterSet) {
   for (const auto& [width, height] : {std::pair{8u, 8u}, {4032u, 3024u}, {65535u, 65535u}}) {
     const uint64_t pixels = uint64_t{width} * height;
     const std::string said = parameters(width, height);
-    EXPECT_EQ(look(file_of({{"hvc1", "zz", said}})).most_pixels, pixels);
-    EXPECT_EQ(look(file_of({{"hvc1", unit(said), ""}})).most_pixels, pixels) << "in the data";
-    EXPECT_EQ(look(file_of({{"hvc1", unit("\x26\x01zz") + unit(said), ""}}, 5)).most_pixels, pixels)
+    EXPECT_EQ(look(file_of({{"hvc1", "zz", said}})).max_pixels, pixels);
+    EXPECT_EQ(look(file_of({{"hvc1", unit(said), ""}})).max_pixels, pixels) << "in the data";
+    EXPECT_EQ(look(file_of({{"hvc1", unit("\x26\x01zz") + unit(said), ""}}, 5)).max_pixels, pixels)
         << "in pieces";
   }
 }
@@ -126,19 +126,19 @@ TEST(HeifItems, GridsTilesAndAlphaAreCountedButNotOtherImages) {
                              {"hvc1", unit(tile), ""},
                              {"hvc1", unit(large), large},
                              {"av01", "zz", ""}};
-  EXPECT_EQ(look(file_of(items)).most_pixels, 1000u * 900);
-  EXPECT_FALSE(look(file_of(items)).other_codings);
+  EXPECT_EQ(look(file_of(items)).max_pixels, 1000u * 900);
+  EXPECT_FALSE(look(file_of(items)).has_av1);
   items[3].alpha_of = {1};
-  EXPECT_EQ(look(file_of(items)).most_pixels, 8000u * 8000);
+  EXPECT_EQ(look(file_of(items)).max_pixels, 8000u * 8000);
   items[4].alpha_of = {1};
-  EXPECT_TRUE(look(file_of(items)).other_codings);
+  EXPECT_TRUE(look(file_of(items)).has_av1);
 }
 
 TEST(HeifItems, ContradictingDuplicatesAreRefused) {
   const std::string file = file_of({{"hvc1", "zz", parameters(16, 16)}});
   const std::string meta = file.substr(box("ftyp", "heic").size());
-  EXPECT_EQ(look(file).most_pixels, 256u);
-  EXPECT_EQ(look(file + meta).most_pixels, UINT64_MAX);
+  EXPECT_EQ(look(file).max_pixels, 256u);
+  EXPECT_EQ(look(file + meta).max_pixels, UINT64_MAX);
 }
 
 // Does not loop over empty extents, nor parse the same ones repeatedly: both once took minutes.
@@ -158,16 +158,16 @@ TEST(HeifItems, SmallFilesCauseNoLargeAllocations) {
                                               big(0xFFFF, 2) + units)) +
                       box("ipma", big(0, 4) + big(kMany, 4) + associations)) +
       box("iloc", places);
-  EXPECT_EQ(look(box("ftyp", "heic") + box("meta", meta)).most_pixels, 0u);
+  EXPECT_EQ(look(box("ftyp", "heic") + box("meta", meta)).max_pixels, 0u);
 }
 
 TEST(HeifItems, CyclicAndOverlappingItemsTerminate) {
   std::vector<Item> items(200, {"grid", grid(9, 9), "", {1, 2}});
-  EXPECT_EQ(look(file_of(items)).most_pixels, 81u);
-  const std::string sound = file_of({{"hvc1", unit(parameters(64, 64)), parameters(64, 64)}});
-  for (size_t at = 0; at < sound.size(); ++at) {
-    look(sound.substr(0, at));
-    std::string changed = sound;
+  EXPECT_EQ(look(file_of(items)).max_pixels, 81u);
+  const std::string valid = file_of({{"hvc1", unit(parameters(64, 64)), parameters(64, 64)}});
+  for (size_t at = 0; at < valid.size(); ++at) {
+    look(valid.substr(0, at));
+    std::string changed = valid;
     changed[at] = char(0xFF);
     look(changed);
   }

@@ -74,7 +74,7 @@ const HevcLibrary& hevc() {
 }
 
 // libheif's functions for plugins to create pictures, from the same libheif that calls the plugin.
-struct HeifPictures {
+struct HeifImages {
   RunTimeLibrary library{"libheif.so.1", "libheif1", std::nullopt};  // a wheel has none
   decltype(&heif_image_create) create = nullptr;
   decltype(&heif_image_release) release = nullptr;
@@ -87,7 +87,7 @@ struct HeifPictures {
   decltype(&heif_nclx_color_profile_set_matrix_coefficients) set_matrix = nullptr;
   decltype(&heif_image_set_nclx_color_profile) set_profile = nullptr;
 
-  HeifPictures() {
+  HeifImages() {
     library.find(create, "heif_image_create");
     library.find(release, "heif_image_release");
     library.find(add_plane, "heif_image_add_plane");
@@ -101,8 +101,8 @@ struct HeifPictures {
   }
 };
 
-const HeifPictures& heif_pictures() {
-  static const HeifPictures pictures;
+const HeifImages& heif_images() {
+  static const HeifImages pictures;
   return pictures;
 }
 
@@ -198,7 +198,7 @@ struct Decoding {
 };
 
 // The library's default.
-const de265_image_allocation& librarys_allocation() {
+const de265_image_allocation& default_allocation() {
   static const de265_image_allocation functions = *hevc().allocation();
   return functions;
 }
@@ -206,7 +206,7 @@ const de265_image_allocation& librarys_allocation() {
 void release_buffer(de265_decoder_context* context, de265_image* image, void* user) {
   // The library's own planes have no user data.
   if (!hevc().plane_memory(image, 0)) {
-    return librarys_allocation().release_buffer(context, image, user);
+    return default_allocation().release_buffer(context, image, user);
   }
   for (int c = 0; c < 3; ++c) {
     delete static_cast<HevcPlane*>(hevc().plane_memory(image, c));
@@ -217,7 +217,7 @@ void release_buffer(de265_decoder_context* context, de265_image* image, void* us
 int get_buffer(de265_decoder_context* context, de265_image_spec* spec, de265_image* image,
                void* user) {
   if (!context || context != decoding) {
-    return librarys_allocation().get_buffer(context, spec, image, user);
+    return default_allocation().get_buffer(context, spec, image, user);
   }
   const int planes = spec->format == de265_image_format_mono8 ? 1 : 3;
   const bool half_height = spec->format == de265_image_format_YUV420P8;
@@ -240,7 +240,7 @@ int get_buffer(de265_decoder_context* context, de265_image_spec* spec, de265_ima
 
 // False if the default is in read-only memory. Lets the kernel check by copying to it from a pipe.
 bool replace_default_allocation() {
-  librarys_allocation();  // before it is replaced
+  default_allocation();  // before it is replaced
   const de265_image_allocation replaced{get_buffer, release_buffer};
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return false;
@@ -283,7 +283,7 @@ heif_error push_data(void* self, const void* data, size_t size) {
 
 heif_error copied(const de265_image* from, heif_image** out) {
   const HevcLibrary& in = hevc();
-  const HeifPictures& heif = heif_pictures();
+  const HeifImages& heif = heif_images();
   const bool is_gray = in.chroma(from) == de265_chroma_mono;
   const int bits = in.bits(from, 0);
   heif_image* image = nullptr;

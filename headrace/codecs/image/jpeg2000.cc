@@ -10,8 +10,8 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/jpeg2000_header.h"
-#include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/image/stored_rows.h"
 #include "headrace/codecs/run_time_library.h"
 
@@ -64,7 +64,7 @@ const OpenJpegLibrary& openjpeg_library() {
   return library;
 }
 
-// Decodes one picture in memory by OpenJPEG.
+// Decodes one image in memory by OpenJPEG.
 class Jpeg2000Session {
  public:
   Jpeg2000Session(std::span<const uint8_t> bytes, bool boxes) : bytes_(bytes) {
@@ -101,11 +101,11 @@ class Jpeg2000Session {
   const opj_image_t& image() const { return *image_; }
   Error error() const {
     if (position_ >= bytes_.size()) {
-      Error truncated = truncated_picture(kJpeg2000Name, bytes_.size());
+      Error truncated = truncated_image(kJpeg2000Name, bytes_.size());
       truncated.note = error_;
       return truncated;
     }
-    return corrupt_picture(kJpeg2000Name, error_.empty() ? "OpenJPEG could not read it" : error_);
+    return corrupt_image(kJpeg2000Name, error_.empty() ? "OpenJPEG could not read it" : error_);
   }
 
  private:
@@ -169,7 +169,7 @@ class Jpeg2000Decoder : public ImageDecoder {
     header.bits = stored->bits;
     if (stored->bits > 8) header.sample = DType::kUInt16;
     header.alpha = stored->components == 2 || (stored->components == 4 && !stored->cmyk);
-    // 32 bits per sample each for code-blocks, wavelet transform and picture; and the file's coded
+    // 32 bits per sample each for code-blocks, wavelet transform and image; and the file's coded
     // data.
     header.working_bytes =
         size_t(header.width) * size_t(header.height) * size_t(header.channels) * 13 +
@@ -192,7 +192,7 @@ class Jpeg2000Decoder : public ImageDecoder {
       if (Result<void> said = check_sixteen_bit(job); !said) return said;
     }
     if (stored->components == 2 && stored->bits > 8 && !wide) {
-      return unread_picture(
+      return unsupported_image(
           kJpeg2000Name,
           "of gray and alpha with more than 8 bits (mode=\"stored\" delivers them unchanged)");
     }
@@ -209,7 +209,7 @@ class Jpeg2000Decoder : public ImageDecoder {
       as_said = component.data && component.w == OPJ_UINT32(part.width) &&
                 component.h == OPJ_UINT32(part.height) && component.factor == 0;
     }
-    if (!as_said) return corrupt_picture(kJpeg2000Name, "its pixels do not match its header");
+    if (!as_said) return corrupt_image(kJpeg2000Name, "its pixels do not match its header");
     deliver(job, image, color, stored->bits, part);
     return {};
   }
@@ -220,7 +220,7 @@ class Jpeg2000Decoder : public ImageDecoder {
     const bool wide = job.sample != DType::kUInt8;
     const size_t step = wide ? 2 * size_t(image.numcomps) : size_t(pixel_bytes_of(color));
     const size_t stride = step * size_t(window.width);
-    const int at_once = rows_of_a_block(stride);
+    const int at_once = rows_per_block(stride);
     rows_.resize(stride * size_t(at_once));
     for (int y = 0; y < window.height; y += at_once) {
       const int count = std::min(at_once, window.height - y);

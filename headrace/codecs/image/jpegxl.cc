@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG XL, by libjxl: still pictures and the first frame of animations, with and without alpha. The
-// whole picture is decoded, since libjxl cannot decode windows.
+// JPEG XL, by libjxl: still images and the first frame of animations, with and without alpha. The
+// whole image is decoded, since libjxl cannot decode windows.
 #include <jxl/decode.h>
 #include <jxl/version.h>
 
@@ -12,10 +12,10 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/boxes.h"
 #include "headrace/codecs/image/byte_order.h"
 #include "headrace/codecs/image/exif.h"
-#include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/image/stored_rows.h"
 #include "headrace/codecs/run_time_library.h"
 
@@ -63,7 +63,7 @@ const JpegXlLibrary& jpegxl_library() {
   return library;
 }
 
-// Decodes one picture in memory by libjxl.
+// Decodes one image in memory by libjxl.
 class JpegXlSession {
  public:
   JpegXlSession(std::span<const uint8_t> bytes, int events) : bytes_(bytes) {
@@ -86,28 +86,28 @@ class JpegXlSession {
   Result<void> advance(JxlDecoderStatus wanted) {
     const JxlDecoderStatus status = decoder_ ? jpegxl_library().process(decoder_) : JXL_DEC_ERROR;
     if (status == wanted) return {};
-    if (!decoder_) return too_large_picture(kJpegXlName);
-    if (status == JXL_DEC_NEED_MORE_INPUT) return truncated_picture(kJpegXlName, bytes_.size());
-    return corrupt_picture(kJpegXlName, "libjxl could not read its bitstream");
+    if (!decoder_) return too_large_image(kJpegXlName);
+    if (status == JXL_DEC_NEED_MORE_INPUT) return truncated_image(kJpegXlName, bytes_.size());
+    return corrupt_image(kJpegXlName, "libjxl could not read its bitstream");
   }
   Result<JxlBasicInfo> info() {
     if (Result<void> done = advance(JXL_DEC_BASIC_INFO); !done) return std::move(done.error());
     JxlBasicInfo info;
     if (jpegxl_library().basic_info(decoder_, &info) != JXL_DEC_SUCCESS || info.xsize == 0 ||
         info.ysize == 0 || info.xsize > INT32_MAX || info.ysize > INT32_MAX) {
-      return corrupt_picture(kJpegXlName, "it has no valid size");
+      return corrupt_image(kJpegXlName, "it has no valid size");
     }
     if (info.num_color_channels == 1 && info.bits_per_sample > 8) {
-      return unread_picture(kJpegXlName,
-                            "of one channel of " + std::to_string(info.bits_per_sample) + " bits");
+      return unsupported_image(
+          kJpegXlName, "of one channel of " + std::to_string(info.bits_per_sample) + " bits");
     }
-    if (info.exponent_bits_per_sample > 0) return unread_picture(kJpegXlName, "of floats");
+    if (info.exponent_bits_per_sample > 0) return unsupported_image(kJpegXlName, "of floats");
     return info;
   }
-  // The first picture consists of layers, each of which may be larger than its visible part.
+  // The first image consists of layers, each of which may be larger than its visible part.
   // REQUIRES: info() was called, and JXL_DEC_FRAME is among the events.
   Result<void> check_layers(const JxlBasicInfo& info) {
-    constexpr double kSmall = double{4 << 20}, kMostPictures = 64;
+    constexpr double kSmall = double{4 << 20}, kMaxImages = 64;
     const double shown = double(info.xsize) * info.ysize;
     double all = 0;
     while (jpegxl_library().process(decoder_) == JXL_DEC_FRAME) {
@@ -115,8 +115,8 @@ class JpegXlSession {
       if (jpegxl_library().frame_header(decoder_, &header) != JXL_DEC_SUCCESS) break;
       const double pixels = double(header.layer_info.xsize) * header.layer_info.ysize;
       all += pixels;
-      if (pixels > std::max(4 * shown, kSmall) || all > kMostPictures * std::max(shown, kSmall)) {
-        return too_large_picture(kJpegXlName);
+      if (pixels > std::max(4 * shown, kSmall) || all > kMaxImages * std::max(shown, kSmall)) {
+        return too_large_image(kJpegXlName);
       }
       if (header.duration > 0 || header.is_last) break;
     }
@@ -166,7 +166,7 @@ class JpegXlDecoder : public ImageDecoder {
     JpegXlSession session(bytes, JXL_DEC_BASIC_INFO | JXL_DEC_FRAME);
     const Result<JxlBasicInfo> info = session.info();
     if (!info) return info.error();
-    if (Result<void> sound = session.check_layers(*info); !sound) return std::move(sound.error());
+    if (Result<void> good = session.check_layers(*info); !good) return std::move(good.error());
     ImageHeader header;
     header.width = int(info->xsize);
     header.height = int(info->ysize);
@@ -197,7 +197,7 @@ class JpegXlDecoder : public ImageDecoder {
     if (Result<void> ready = session.advance(JXL_DEC_NEED_IMAGE_OUT_BUFFER); !ready) return ready;
     pixels_.resize(stride * info->ysize);
     if (!session.write_to(pixels_.data(), pixels_.size(), uint32_t(step))) {
-      return corrupt_picture(kJpegXlName, "its pixels do not match its header");
+      return corrupt_image(kJpegXlName, "its pixels do not match its header");
     }
     if (Result<void> made = session.advance(JXL_DEC_FULL_IMAGE); !made) return made;
     stored_.deliver_window(job, color, pixels_.data(), ptrdiff_t(stride));

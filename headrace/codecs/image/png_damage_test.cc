@@ -11,7 +11,7 @@
 
 #include "headrace/codecs/image/png_session.h"
 #include "headrace/codecs/image/png_test_checksums.h"
-#include "headrace/codecs/image/png_test_pictures.h"
+#include "headrace/codecs/image/png_test_images.h"
 
 namespace headrace::png_test {
 namespace {

@@ -54,7 +54,7 @@ PngSession::PngSession(std::span<const uint8_t> bytes) : bytes_(bytes) {
     // The caller checks the header against its own limits; libpng's would hide those.
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     // All chunks that do not affect pixels are skipped without being allocated or inflated. A
-    // length limit would only turn a valid picture's large profile into a warning.
+    // length limit would only turn a valid image's large profile into a warning.
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_set_chunk_malloc_max(png_, 0);
     png_set_chunk_cache_max(png_, 1);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes one picture in memory by libpng, made safe for C++: errors that libpng reports by longjmp
+// Decodes one image in memory by libpng, made safe for C++: errors that libpng reports by longjmp
 // are returned as `false`, warnings are counted and not printed, and allocations are counted and
 // limited.
 //
 // Chunks that carry no pixels (text, profiles, gamma, EXIF) are skipped without being kept or
 // inflated, so they cannot be decompression bombs.
-// A PngSession belongs to one thread and serves one pass over one picture.
+// A PngSession belongs to one thread and serves one pass over one image.
 #pragma once
 
 #include <png.h>
@@ -56,7 +56,7 @@ class PngSession {
   // without a palette.
   bool start_rows(bool wide = false, bool with_key = false);
   // Reads the next `count` rows of the current pass, each to rows + i * stride; null skips them.
-  // For interlaced pictures each pass covers all rows and fills in only its own pixels.
+  // For interlaced images each pass covers all rows and fills in only its own pixels.
   bool read_rows(uint8_t* rows, size_t stride, int64_t count);
   // Reads the rest of the file after the last row.
   bool read_end();

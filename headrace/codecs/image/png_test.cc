@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "headrace/codecs/image/png_test_pictures.h"
+#include "headrace/codecs/image/png_test_images.h"
 
 namespace headrace::png_test {
 namespace {
@@ -66,7 +66,7 @@ TEST(Png, TheHeaderDescribesTheStoredForm) {
   EXPECT_EQ(palette.bits, 4);
   EXPECT_EQ(palette.width, 20);
   EXPECT_EQ(palette.height, 10);
-  // An interlaced picture is kept in memory as a whole during decoding; others a few rows at a
+  // An interlaced image is kept in memory as a whole during decoding; others a few rows at a
   // time.
   const auto working = [&](bool interlaced) {
     const Bytes file = write_png({PNG_COLOR_TYPE_RGB, 8, interlaced}, 500, 400);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Netpbm's bitmaps, graymaps and pixmaps (P1 to P6), as text and in binary. Samples become 8 bits
 // by Pillow's rule, round(value / maxval * 255), ties to even; gray of more than 8 bits is scaled
-// to 16 and then treated like any gray picture of 16 bits.
+// to 16 and then treated like any gray image of 16 bits.
 //
 // Source: netpbm's pbm(5), pgm(5), ppm(5). A comment inside of a number does not end it, as in
 // Pillow 13's PpmImagePlugin.
@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/image/picture_errors.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/stored_rows.h"
 
 namespace headrace {
@@ -70,7 +70,7 @@ class PnmText {
   size_t at_;
 };
 
-struct PnmPicture {
+struct PnmImage {
   int width = 0, height = 0;
   char kind = 0;  // '1' to '6'
   uint32_t most = 1;
@@ -89,48 +89,48 @@ struct PnmPicture {
   }
 };
 
-Result<PnmPicture> look_at_pnm(std::span<const uint8_t> bytes) {
-  if (bytes.size() < 3) return truncated_picture(kPnmName, bytes.size());
-  PnmPicture picture;
-  picture.kind = char(bytes[1]);
+Result<PnmImage> parse_pnm_header(std::span<const uint8_t> bytes) {
+  if (bytes.size() < 3) return truncated_image(kPnmName, bytes.size());
+  PnmImage image;
+  image.kind = char(bytes[1]);
   PnmText head(bytes, 2);
   const auto read = [&](uint32_t& value, uint32_t most) -> Result<void> {
     switch (head.number(value)) {
       case PnmText::Outcome::kEnd:
-        return truncated_picture(kPnmName, bytes.size());
+        return truncated_image(kPnmName, bytes.size());
       case PnmText::Outcome::kRead:
         if (value > 0 && value <= most) return {};
         [[fallthrough]];
       case PnmText::Outcome::kBad:
-        return corrupt_picture(kPnmName, "its header has no valid size or largest value");
+        return corrupt_image(kPnmName, "its header has no valid size or largest value");
     }
     return {};
   };
   uint32_t width = 0, height = 0;
   if (Result<void> done = read(width, 999'999'999); !done) return std::move(done.error());
   if (Result<void> done = read(height, 999'999'999); !done) return std::move(done.error());
-  picture.width = int(width);
-  picture.height = int(height);
-  if (!picture.bitmap()) {
-    if (Result<void> done = read(picture.most, 65535); !done) return std::move(done.error());
+  image.width = int(width);
+  image.height = int(height);
+  if (!image.bitmap()) {
+    if (Result<void> done = read(image.most, 65535); !done) return std::move(done.error());
   }
-  picture.pixels_at = head.at();
-  return picture;
+  image.pixels_at = head.at();
+  return image;
 }
 
 class PnmDecoder : public ImageDecoder {
  public:
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
-    const Result<PnmPicture> picture = look_at_pnm(bytes);
-    if (!picture) return picture.error();
+    const Result<PnmImage> image = parse_pnm_header(bytes);
+    if (!image) return image.error();
     ImageHeader header;
-    header.width = picture->width;
-    header.height = picture->height;
-    header.channels = channels_of(picture->color());
-    header.bits = picture->bitmap() ? 1 : picture->most > 255 ? 16 : 8;
+    header.width = image->width;
+    header.height = image->height;
+    header.channels = channels_of(image->color());
+    header.bits = image->bitmap() ? 1 : image->most > 255 ? 16 : 8;
     if (header.bits == 16) header.sample = DType::kUInt16;
-    const size_t row = size_t(header.width) * picture->samples() * 2;
-    header.working_bytes = (size_t{64} << 10) + row * size_t(rows_of_a_block(row));
+    const size_t row = size_t(header.width) * image->samples() * 2;
+    header.working_bytes = (size_t{64} << 10) + row * size_t(rows_per_block(row));
     return header;
   }
 
@@ -140,33 +140,33 @@ class PnmDecoder : public ImageDecoder {
 
  private:
   Result<void> decode_one(const DecodeJob& job) {
-    const Result<PnmPicture> picture = look_at_pnm(job.bytes);
-    if (!picture) return picture.error();
-    assert(is_inside(job.window, picture->width, picture->height));
+    const Result<PnmImage> image = parse_pnm_header(job.bytes);
+    if (!image) return image.error();
+    assert(is_inside(job.window, image->width, image->height));
     const bool wide = job.sample != DType::kUInt8;
-    if (picture->color() == StoredColor::kGray16 && !wide) {
+    if (image->color() == StoredColor::kGray16 && !wide) {
       if (Result<void> said = check_sixteen_bit(job); !said) return said;
     }
-    prepare_scale(wide || picture->color() == StoredColor::kGray16 ? 65535 : 255, picture->most);
-    return picture->text() ? read_text(job, *picture) : read_binary(job, *picture);
+    prepare_scale(wide || image->color() == StoredColor::kGray16 ? 65535 : 255, image->most);
+    return image->text() ? read_text(job, *image) : read_binary(job, *image);
   }
 
-  Result<void> read_binary(const DecodeJob& job, const PnmPicture& picture) {
+  Result<void> read_binary(const DecodeJob& job, const PnmImage& image) {
     const Window& window = job.window;
-    const size_t row_bytes = picture.row_bytes();
-    const int last = job.strict ? picture.height : window.y + window.height;
-    if ((job.bytes.size() - picture.pixels_at) / row_bytes < size_t(last)) {
-      return truncated_picture(kPnmName, job.bytes.size());
+    const size_t row_bytes = image.row_bytes();
+    const int last = job.strict ? image.height : window.y + window.height;
+    if ((job.bytes.size() - image.pixels_at) / row_bytes < size_t(last)) {
+      return truncated_image(kPnmName, job.bytes.size());
     }
-    return in_blocks(job, picture, [&](int y, uint8_t* out) -> Result<void> {
-      const uint8_t* in = job.bytes.data() + picture.pixels_at + row_bytes * size_t(window.y + y);
-      const size_t first = size_t(window.x) * picture.samples();
-      const size_t count = size_t(window.width) * picture.samples();
+    return in_blocks(job, image, [&](int y, uint8_t* out) -> Result<void> {
+      const uint8_t* in = job.bytes.data() + image.pixels_at + row_bytes * size_t(window.y + y);
+      const size_t first = size_t(window.x) * image.samples();
+      const size_t count = size_t(window.width) * image.samples();
       for (size_t i = first; i < first + count; ++i) {
-        if (picture.bitmap()) {
+        if (image.bitmap()) {
           *out++ = in[i / 8] >> (7 - i % 8) & 1 ? 0 : 255;
         } else {
-          put(out, picture.most > 255 ? uint32_t{in[2 * i]} << 8 | in[2 * i + 1] : in[i]);
+          put(out, image.most > 255 ? uint32_t{in[2 * i]} << 8 | in[2 * i + 1] : in[i]);
         }
       }
       return {};
@@ -174,24 +174,24 @@ class PnmDecoder : public ImageDecoder {
   }
 
   // Values above and next to the window are parsed and dropped.
-  Result<void> read_text(const DecodeJob& job, const PnmPicture& picture) {
+  Result<void> read_text(const DecodeJob& job, const PnmImage& image) {
     const Window& window = job.window;
-    PnmText text(job.bytes, picture.pixels_at);
-    const size_t all = size_t(picture.width) * picture.samples();
-    const size_t first = size_t(window.x) * picture.samples();
-    const size_t past = first + size_t(window.width) * picture.samples();
+    PnmText text(job.bytes, image.pixels_at);
+    const size_t all = size_t(image.width) * image.samples();
+    const size_t first = size_t(window.x) * image.samples();
+    const size_t past = first + size_t(window.width) * image.samples();
     const auto read_row = [&](uint8_t* out) -> Result<void> {
       for (size_t i = 0; i < all; ++i) {
         uint32_t value = 0;
-        const auto outcome = picture.bitmap() ? text.digit(value) : text.number(value);
+        const auto outcome = image.bitmap() ? text.digit(value) : text.number(value);
         if (outcome == PnmText::Outcome::kEnd) {
-          return truncated_picture(kPnmName, job.bytes.size());
+          return truncated_image(kPnmName, job.bytes.size());
         }
-        if (outcome == PnmText::Outcome::kBad || value > picture.most) {
-          return corrupt_picture(kPnmName, "an invalid sample, or one above the largest value");
+        if (outcome == PnmText::Outcome::kBad || value > image.most) {
+          return corrupt_image(kPnmName, "an invalid sample, or one above the largest value");
         }
         if (!out || i < first || i >= past) continue;
-        if (picture.bitmap()) {
+        if (image.bitmap()) {
           *out++ = value ? 0 : 255;
         } else {
           put(out, value);
@@ -203,8 +203,8 @@ class PnmDecoder : public ImageDecoder {
       if (Result<void> done = read_row(nullptr); !done) return done;
     }
     Result<void> done =
-        in_blocks(job, picture, [&](int, uint8_t* out) -> Result<void> { return read_row(out); });
-    for (int y = window.y + window.height; done && job.strict && y < picture.height; ++y) {
+        in_blocks(job, image, [&](int, uint8_t* out) -> Result<void> { return read_row(out); });
+    for (int y = window.y + window.height; done && job.strict && y < image.height; ++y) {
       done = read_row(nullptr);
     }
     return done;
@@ -212,12 +212,12 @@ class PnmDecoder : public ImageDecoder {
 
   // Reads the window's rows by read_row(y, out), and delivers them.
   template <class ReadRow>
-  Result<void> in_blocks(const DecodeJob& job, const PnmPicture& picture, const ReadRow& read_row) {
-    const StoredColor color = picture.color();
+  Result<void> in_blocks(const DecodeJob& job, const PnmImage& image, const ReadRow& read_row) {
+    const StoredColor color = image.color();
     const bool wide = job.sample != DType::kUInt8;
-    const size_t pixel = wide ? 2 * picture.samples() : size_t(pixel_bytes_of(color));
+    const size_t pixel = wide ? 2 * image.samples() : size_t(pixel_bytes_of(color));
     const size_t stride = pixel * size_t(job.window.width);
-    const int at_once = rows_of_a_block(stride);
+    const int at_once = rows_per_block(stride);
     rows_.resize(stride * size_t(at_once));
     for (int y = 0; y < job.window.height; y += at_once) {
       const int count = std::min(at_once, job.window.height - y);
@@ -227,7 +227,7 @@ class PnmDecoder : public ImageDecoder {
         }
       }
       if (wide) {
-        StoredRows::deliver_samples(job, int(picture.samples()), rows_.data(), ptrdiff_t(stride), y,
+        StoredRows::deliver_samples(job, int(image.samples()), rows_.data(), ptrdiff_t(stride), y,
                                     count);
       } else {
         stored_.deliver(job, color, rows_.data(), ptrdiff_t(stride), y, count);

@@ -80,9 +80,9 @@ Result<void> check_sixteen_bit(const DecodeJob& job) {
                    "\"clip\" reduces them to 8"};
 }
 
-int rows_of_a_block(size_t row_bytes) {
-  constexpr size_t kBlockBytes = size_t{64} << 10, kMostRows = 16;
-  return int(std::clamp(kBlockBytes / std::max<size_t>(row_bytes, 1), size_t{1}, kMostRows));
+int rows_per_block(size_t row_bytes) {
+  constexpr size_t kBlockBytes = size_t{64} << 10, kMaxRows = 16;
+  return int(std::clamp(kBlockBytes / std::max<size_t>(row_bytes, 1), size_t{1}, kMaxRows));
 }
 
 void StoredRows::set_palette(std::span<const std::array<uint8_t, 3>> palette,
@@ -98,7 +98,7 @@ void StoredRows::set_palette(std::span<const std::array<uint8_t, 3>> palette,
 
 void StoredRows::deliver(const DecodeJob& job, StoredColor color, const uint8_t* rows,
                          ptrdiff_t stride, int y, int count) {
-  const int at_once = rows_of_a_block(size_t(job.window.width) * size_t(pixel_bytes_of(color)));
+  const int at_once = rows_per_block(size_t(job.window.width) * size_t(pixel_bytes_of(color)));
   for (int done = 0; done < count; done += at_once) {
     deliver_block(job, color, rows + done * stride, stride, y + done,
                   std::min(at_once, count - done));

@@ -28,7 +28,7 @@ int channels_of(StoredColor color);
 // Bytes per pixel in a row: one per sample; for kGray16 two, in native byte order.
 int pixel_bytes_of(StoredColor color);
 
-// HR0386 if a gray picture has more than 8 bits and the job does not specify how to reduce them.
+// HR0386 if a gray image has more than 8 bits and the job does not specify how to reduce them.
 Result<void> check_sixteen_bit(const DecodeJob& job);
 
 // Pillow's L24: ITU-R 601-2 luma in 16-bit fixed point.
@@ -48,7 +48,7 @@ class StoredRows {
   // The same for interleaved samples wider than bytes, as the job requests them.
   static void deliver_samples(const DecodeJob& job, int channels, const uint8_t* rows,
                               ptrdiff_t stride, int y, int count);
-  // Delivers the whole window from the pixels of the whole picture.
+  // Delivers the whole window from the pixels of the whole image.
   void deliver_window(const DecodeJob& job, StoredColor color, const uint8_t* pixels,
                       ptrdiff_t stride);
 
@@ -62,6 +62,6 @@ class StoredRows {
 };
 
 // Rows of about this many bytes fit in the L2 cache.
-int rows_of_a_block(size_t row_bytes);
+int rows_per_block(size_t row_bytes);
 
 }  // namespace headrace

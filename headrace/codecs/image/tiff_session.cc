@@ -5,8 +5,28 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <span>
+
+#include "headrace/base/buffer.h"
+#include "headrace/storage/unpacker.h"
 
 namespace headrace {
+namespace {
+
+Packing packing_of(uint16_t compression) {
+  switch (compression) {
+    case COMPRESSION_ADOBE_DEFLATE:
+    case COMPRESSION_DEFLATE:
+      return Packing::kZlib;
+    case COMPRESSION_ZSTD:
+      return Packing::kZstd;
+    default:
+      return Packing::kNone;
+  }
+}
+
+}  // namespace
 
 TiffLibrary::TiffLibrary() {
   library.find(open, "TIFFClientOpenExt");
@@ -37,11 +57,11 @@ const TiffLibrary& tiff_library() {
 
 TiffSession::TiffSession(std::span<const uint8_t> bytes) : bytes_(bytes) {
   // Pixels go to our own memory; libtiff only keeps lists from the file and the codecs' tables.
-  constexpr size_t kMostBytes = size_t{64} << 20, kMostAFileByte = 16;
+  constexpr size_t kMaxBytes = size_t{64} << 20, kMaxFramesPerFileByte = 16;
   const TiffLibrary& tiff = tiff_library();
   TIFFOpenOptions* const options = tiff.options();
   if (!options) return;
-  tiff.set_memory(options, tmsize_t(kMostBytes + kMostAFileByte * bytes.size()));
+  tiff.set_memory(options, tmsize_t(kMaxBytes + kMaxFramesPerFileByte * bytes.size()));
   tiff.set_errors(options, on_error, this);
   tiff.set_warnings(options, on_warning, this);
   file_ = tiff.open("picture", "rm", this, on_read, on_write, on_seek, on_close, on_size, on_map,
@@ -49,7 +69,7 @@ TiffSession::TiffSession(std::span<const uint8_t> bytes) : bytes_(bytes) {
   tiff.free_options(options);
 }
 
-// A tag that cannot be read is ignored with a warning: harmless for notes, but a different picture
+// A tag that cannot be read is ignored with a warning: harmless for notes, but a different image
 // if the tag defines the meaning of samples.
 int TiffSession::on_warning(TIFF*, void* self, const char*, const char* format, va_list values) {
   std::array<char, 160> text;
@@ -93,6 +113,33 @@ toff_t TiffSession::on_seek(thandle_t handle, toff_t offset, int whence) {
 
 toff_t TiffSession::on_size(thandle_t handle) {
   return static_cast<TiffSession*>(handle)->bytes_.size();
+}
+
+std::string wrong_checksum(const TiffSession& session, uint32_t number) {
+  const TiffLibrary& tiff = tiff_library();
+  TIFF* const file = session.file();
+  uint16_t compression = COMPRESSION_NONE, order = FILLORDER_MSB2LSB;
+  tiff.get_defaulted(file, TIFFTAG_COMPRESSION, &compression);
+  tiff.get_defaulted(file, TIFFTAG_FILLORDER, &order);
+  const Packing packing = packing_of(compression);
+  if (packing == Packing::kNone || order != FILLORDER_MSB2LSB) return {};
+  const uint64_t bytes = tiff.stored_bytes(file, number);
+  if (bytes == 0 || bytes > session.bytes().size()) return "a strip or tile ends early";
+  Buffer stored(size_t{bytes});
+  const auto read = tiff.is_tiled(file) ? tiff.read_raw_tile : tiff.read_raw_strip;
+  if (read(file, number, stored.data(), tmsize_t(bytes)) != tmsize_t(bytes)) {
+    return "a strip or tile ends early";
+  }
+  const std::unique_ptr<Unpacker> unpacker = Unpacker::make(packing);
+  std::span<const uint8_t> rest = stored.bytes();
+  std::array<uint8_t, 16384> out;  // the output is discarded
+  while (true) {
+    const Unpacker::Step step = unpacker->run(rest, out);
+    if (!step.result) return "the checksum of a strip or tile is wrong";
+    if (step.ended) return {};
+    rest = rest.subspan(step.consumed);
+    if (rest.empty() && step.produced < out.size()) return "a strip or tile lacks its checksum";
+  }
 }
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes one picture in memory by libtiff: its errors are kept as text, its allocations are
+// Decodes one image in memory by libtiff: its errors are kept as text, its allocations are
 // bounded by the file's size, and nothing is printed. A TiffSession belongs to one thread.
 #pragma once
 
@@ -71,5 +71,12 @@ class TiffSession {
   std::string error_, lost_;
   TIFF* file_ = nullptr;
 };
+
+// The checksum error of strip or tile `number`; empty if it is correct, or if the compression has
+// no checksums. Allocates memory for its stored bytes, which is limited by the file's size. libtiff
+// may skip checksums: it stops decompressing once a strip or tile is
+// complete, and the checksum comes later. (Builds with libdeflate check most of them.) Covers
+// deflate, and Zstandard frames with a checksum; libtiff checks LZMA's itself.
+std::string wrong_checksum(const TiffSession& session, uint32_t number);
 
 }  // namespace headrace

@@ -12,9 +12,9 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/byte_order.h"
 #include "headrace/codecs/image/exif.h"
-#include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/image/stored_rows.h"
 #include "headrace/codecs/run_time_library.h"
 
@@ -93,70 +93,70 @@ const WebpLibrary& webp_library() {
 Error webp_error(VP8StatusCode status, std::span<const uint8_t> bytes) {
   switch (status) {
     case VP8_STATUS_OUT_OF_MEMORY:
-      return too_large_picture(kWebpName);
+      return too_large_image(kWebpName);
     case VP8_STATUS_NOT_ENOUGH_DATA:
     case VP8_STATUS_SUSPENDED:
-      return truncated_picture(kWebpName, bytes.size());
+      return truncated_image(kWebpName, bytes.size());
     case VP8_STATUS_UNSUPPORTED_FEATURE:
-      return corrupt_picture(kWebpName, "it uses a feature that libwebp does not support");
+      return corrupt_image(kWebpName, "it uses a feature that libwebp does not support");
     default:
-      return corrupt_picture(kWebpName, "libwebp could not read its bitstream");
+      return corrupt_image(kWebpName, "libwebp could not read its bitstream");
   }
 }
 
-// Position of the pixels: the whole still picture, or the first frame of an animation.
-struct WebpPicture {
+// Position of the pixels: the whole still image, or the first frame of an animation.
+struct WebpImage {
   int width = 0, height = 0;  // of the canvas
   bool alpha = false, lossless = false;
   WebpFrame frame;
 };
 
-Result<WebpPicture> look_at_webp(std::span<const uint8_t> bytes) {
+Result<WebpImage> inspect_webp(std::span<const uint8_t> bytes) {
   const WebpLibrary& webp = webp_library();
   if (!webp.library.is_open()) return webp.library.missing();
   WebPBitstreamFeatures features;
   VP8StatusCode status =
       webp.features(bytes.data(), bytes.size(), &features, WEBP_DECODER_ABI_VERSION);
   if (status != VP8_STATUS_OK) return webp_error(status, bytes);
-  WebpPicture picture{.width = features.width, .height = features.height, .frame = {}};
+  WebpImage image{.width = features.width, .height = features.height, .frame = {}};
   if (!features.has_animation) {
-    picture.frame = {0, 0, features.width, features.height, bytes};
+    image.frame = {0, 0, features.width, features.height, bytes};
   } else {
-    picture.frame = first_webp_frame(bytes);
-    const WebpFrame& frame = picture.frame;
-    if (frame.bytes.empty()) return truncated_picture(kWebpName, bytes.size());
-    if (!is_inside({frame.x, frame.y, frame.width, frame.height}, picture.width, picture.height)) {
-      return corrupt_picture(kWebpName, "its first frame lies outside of the canvas");
+    image.frame = first_webp_frame(bytes);
+    const WebpFrame& frame = image.frame;
+    if (frame.bytes.empty()) return truncated_image(kWebpName, bytes.size());
+    if (!is_inside({frame.x, frame.y, frame.width, frame.height}, image.width, image.height)) {
+      return corrupt_image(kWebpName, "its first frame lies outside of the canvas");
     }
-    picture.alpha = features.has_alpha;
+    image.alpha = features.has_alpha;
     status =
         webp.features(frame.bytes.data(), frame.bytes.size(), &features, WEBP_DECODER_ABI_VERSION);
     if (status != VP8_STATUS_OK) return webp_error(status, bytes);
     if (features.width != frame.width || features.height != frame.height) {
-      return corrupt_picture(kWebpName, "its first frame differs in size from its header");
+      return corrupt_image(kWebpName, "its first frame differs in size from its header");
     }
   }
-  picture.alpha |= features.has_alpha != 0;
-  picture.lossless = features.format != 1;
-  return picture;
+  image.alpha |= features.has_alpha != 0;
+  image.lossless = features.format != 1;
+  return image;
 }
 
 class WebpDecoder : public ImageDecoder {
  public:
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
-    const Result<WebpPicture> picture = look_at_webp(bytes);
-    if (!picture) return picture.error();
+    const Result<WebpImage> image = inspect_webp(bytes);
+    if (!image) return image.error();
     ImageHeader header;
-    header.width = picture->width;
-    header.height = picture->height;
-    header.channels = picture->alpha ? 4 : 3;
-    header.alpha = picture->alpha;
+    header.width = image->width;
+    header.height = image->height;
+    header.channels = image->alpha ? 4 : 3;
+    header.alpha = image->alpha;
     header.exif_orientation = webp_orientation(bytes);
-    // The delivered rows, and what libwebp holds: some rows of a lossy picture and its alpha, all
+    // The delivered rows, and what libwebp holds: some rows of a lossy image and its alpha, all
     // pixels of a lossless one.
-    const size_t pixels = size_t(picture->width) * size_t(picture->height);
-    header.working_bytes = pixels * size_t(header.channels + (picture->lossless ? 5 : 1)) +
-                           64 * size_t(picture->width) + (size_t{1} << 20);
+    const size_t pixels = size_t(image->width) * size_t(image->height);
+    header.working_bytes = pixels * size_t(header.channels + (image->lossless ? 5 : 1)) +
+                           64 * size_t(image->width) + (size_t{1} << 20);
     return header;
   }
 
@@ -166,14 +166,13 @@ class WebpDecoder : public ImageDecoder {
 
  private:
   Result<void> decode_one(const DecodeJob& job) {
-    const Result<WebpPicture> picture = look_at_webp(job.bytes);
-    if (!picture) return picture.error();
-    const WebpFrame& frame = picture->frame;
+    const Result<WebpImage> image = inspect_webp(job.bytes);
+    if (!image) return image.error();
+    const WebpFrame& frame = image->frame;
     const Window& window = job.window;
-    assert(is_inside(window, picture->width, picture->height));
+    assert(is_inside(window, image->width, image->height));
     const bool keeps_alpha = job.color == ColorMode::kStored || job.color == ColorMode::kRGBA;
-    const StoredColor color =
-        picture->alpha && keeps_alpha ? StoredColor::kRGBA : StoredColor::kRGB;
+    const StoredColor color = image->alpha && keeps_alpha ? StoredColor::kRGBA : StoredColor::kRGB;
     const int step = channels_of(color);
     const Window shown = common(window, {frame.x, frame.y, frame.width, frame.height});
     const uint8_t* first = nullptr;  // of the visible part
@@ -194,7 +193,7 @@ class WebpDecoder : public ImageDecoder {
     return {};
   }
 
-  // Color upsampling reads neighbors, so a crop needs a margin except at the picture's edges; crops
+  // Color upsampling reads neighbors, so a crop needs a margin except at the image's edges; crops
   // begin at even positions.
   static Window with_margin(const Window& part, const WebpFrame& frame, bool whole) {
     const Window all{0, 0, frame.width, frame.height};
@@ -209,7 +208,7 @@ class WebpDecoder : public ImageDecoder {
     const WebpLibrary& webp = webp_library();
     WebPDecoderConfig config;
     if (!webp.init(&config, WEBP_DECODER_ABI_VERSION)) {
-      return corrupt_picture(kWebpName, "libwebp has a different version");
+      return corrupt_image(kWebpName, "libwebp has a different version");
     }
     config.options.use_cropping = part != Window{0, 0, frame.width, frame.height};
     config.options.crop_left = part.x;

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "headrace/codecs/media/media_program.h"
+#include "headrace/codecs/media/media_process.h"
 
 namespace headrace {
 namespace {
@@ -30,7 +30,7 @@ const ErrorCode kNoMediaProcess{
     "system does not allow it to drop its privileges (seccomp); isolate=False runs without "
     "that, for trusted files."};
 
-const ErrorCode kUndecodedVideo{
+const ErrorCode kUndecodableVideo{
     "HR0371", ErrorKind::kUnsupported, "unsupported video codec",
     "The file is valid, but its frames are unsupported: with an alpha channel or a palette, of "
     "more than 12 bits, without a color matrix, of another size than the container states, or "
@@ -46,6 +46,43 @@ std::string name_in(const media::Reply& reply) {
 }
 
 constexpr const char* kLeaveOut = "re-encode the file, or leave such records out (on_error=)";
+
+const ErrorCode kUnknownVideo{
+    "HR0360", ErrorKind::kUnsupported, "unknown video format",
+    "The file lacks the signature of a supported video container: MP4, MOV and 3GP, Matroska and "
+    "WebM, AVI. Remux other containers once, without further loss: ffmpeg -i in.ts -c copy "
+    "out.mkv. Playlists and scripts that refer to other files are never followed."};
+
+const ErrorCode kCorruptVideo{
+    "HR0361", ErrorKind::kData, "corrupt video",
+    "The container's packet information is invalid: usually a download or a disk damaged the "
+    "file. No packet is guessed or skipped silently. Restore the file, or let on_error= decide "
+    "what happens to such records."};
+
+const ErrorCode kTruncatedVideo{
+    "HR0362", ErrorKind::kData, "truncated video",
+    "The file ends before the packets that its header declares. Usual causes are an interrupted "
+    "download, copy or recording. Restore the file, remux the rest (ffmpeg -i in.mp4 -c copy "
+    "out.mp4), or let on_error= decide what happens to such records."};
+
+const ErrorCode kUnsupportedVideo{
+    "HR0363", ErrorKind::kUnsupported, "unsupported video container",
+    "The file is valid, but unsupported: another codec, encryption, frames in another file, or "
+    "edit lists that cannot be honored. Convert such files once, or remux them if only the "
+    "container is unusual (ffmpeg -i in -c copy out.mp4); the message names the reason."};
+
+const ErrorCode kNoVideoTrack{
+    "HR0364", ErrorKind::kData, "file without video",
+    "The container is valid, but has no video track, or no visible packet in it: only audio or "
+    "subtitles. Read such a file as audio, or skip it."};
+
+const ErrorCode kTooManyPackets{
+    "HR0365", ErrorKind::kResource, "too many video packets",
+    "A track may have four million packets, which is 38 hours at 30 frames per second. Split such "
+    "a file: ffmpeg -i in.mp4 -c copy -f segment -segment_time 3600 part%d.mp4."};
+
+constexpr const char* kFetchAgain =
+    "download the file again, or leave such records out (on_error=)";
 
 }  // namespace
 
@@ -63,11 +100,11 @@ Error no_media_process(std::string what, std::string hint) {
   return {.code = &kNoMediaProcess, .what = std::move(what), .hint = std::move(hint)};
 }
 
-Error undecoded_video(std::string what, std::string hint) {
-  return {.code = &kUndecodedVideo, .what = std::move(what), .hint = std::move(hint)};
+Error undecodable_video(std::string what, std::string hint) {
+  return {.code = &kUndecodableVideo, .what = std::move(what), .hint = std::move(hint)};
 }
 
-Error senseless_reply(const char* what) {
+Error invalid_reply(const char* what) {
   return ended_media_process(std::string("the decoding process sent an invalid message (") + what +
                              "), and was ended");
 }
@@ -75,7 +112,7 @@ Error senseless_reply(const char* what) {
 Error failure_of(const media::Reply& reply) {
   const std::string name = name_in(reply);
   switch (reply.failure) {
-    case media::Failure::kNotConfined:
+    case media::Failure::kNoSandbox:
       return no_media_process(
           "the system does not let headrace-av drop its privileges (seccomp)",
           "allow seccomp in the container; or, for files that you trust, isolate=False");
@@ -87,17 +124,53 @@ Error failure_of(const media::Reply& reply) {
     case media::Failure::kDamage:
       return damaged_media("the decoder found damage");
     case media::Failure::kFormat:
-      return undecoded_video("its frames have an unsupported pixel format" +
-                                 (name.empty() ? std::string() : " (" + name + ")"),
-                             "convert it: ffmpeg -i in.mov -pix_fmt yuv420p out.mp4");
+      return undecodable_video("its frames have an unsupported pixel format" +
+                                   (name.empty() ? std::string() : " (" + name + ")"),
+                               "convert it: ffmpeg -i in.mov -pix_fmt yuv420p out.mp4");
     case media::Failure::kMemory:
-      return undecoded_video("decoding it takes more memory than frames of its size need",
-                             "leave such records out (on_error=)");
+      return undecodable_video("decoding it takes more memory than frames of its size need",
+                               "leave such records out (on_error=)");
     case media::Failure::kNone:
     case media::Failure::kRequest:
       break;
   }
-  return senseless_reply("failure");
+  return invalid_reply("failure");
+}
+
+Error unknown_video(std::string what, std::string hint) {
+  return {.code = &kUnknownVideo, .what = std::move(what), .hint = std::move(hint)};
+}
+
+Error corrupt_video(std::string_view kind, std::string what) {
+  return {.code = &kCorruptVideo,
+          .what = "no valid " + std::string(kind) + " file: " + std::move(what),
+          .hint = kFetchAgain};
+}
+
+Error truncated_video(std::string_view kind, std::string what) {
+  return {.code = &kTruncatedVideo,
+          .what = "this " + std::string(kind) + " file " + std::move(what),
+          .hint = kFetchAgain};
+}
+
+Error unsupported_video(std::string_view kind, std::string what, std::string hint) {
+  return {.code = &kUnsupportedVideo,
+          .what = "this " + std::string(kind) + " file " + std::move(what),
+          .hint = std::move(hint)};
+}
+
+Error no_video_track(std::string_view kind, std::string what) {
+  return {.code = &kNoVideoTrack,
+          .what = "this " + std::string(kind) + " file " + std::move(what),
+          .hint = "read it as audio, or leave such records out (on_error=)"};
+}
+
+Error too_many_packets(std::string_view kind) {
+  return {
+      .code = &kTooManyPackets,
+      .what = "this " + std::string(kind) + " file has more than " +
+              std::to_string(kMaxVideoPackets) + " video packets",
+      .hint = "cut it into parts: ffmpeg -i in -c copy -f segment -segment_time 3600 out%d.mp4"};
 }
 
 }  // namespace headrace

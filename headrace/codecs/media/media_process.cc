@@ -17,19 +17,63 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "headrace/base/blocked_signals.h"
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
-#include "headrace/base/signals.h"
-#include "headrace/codecs/media/lasting_thread.h"
+#include "headrace/base/signal_name.h"
 #include "headrace/codecs/media/media_errors.h"
-#include "headrace/codecs/media/media_program.h"
 
 namespace headrace {
+namespace {
+
+// A thread that lives as long as this process, to start child processes that must not end earlier:
+// the kernel kills a media process when the *thread* that started it ends, and the threads that
+// need one come and go with their loaders. It is started on first use.
+struct PersistentThread {
+  Mutex mutex;
+  Condition changed;
+  const std::function<void()>* work GUARDED_BY(mutex) = nullptr;
+
+  PersistentThread() {
+    const BlockedSignals blocked;
+    std::thread([this] { run(); }).detach();
+  }
+  [[noreturn]] void run() {
+    MutexLock lock(mutex);
+    for (;;) {
+      while (!work) changed.wait(mutex);
+      (*work)();
+      work = nullptr;
+      changed.notify_all();
+    }
+  }
+};
+
+// Never destroyed: its thread runs until the process ends.
+PersistentThread* persistent_thread = nullptr;
+
+// Runs `work` on the persistent thread, and returns when it is done. Throws std::system_error if no
+// thread can be created. REQUIRES: no concurrent calls; `work` does not throw.
+void run_on_persistent_thread(const std::function<void()>& work) {
+  if (!persistent_thread) persistent_thread = new PersistentThread;
+  MutexLock lock(persistent_thread->mutex);
+  persistent_thread->work = &work;
+  persistent_thread->changed.notify_all();
+  while (persistent_thread->work) persistent_thread->changed.wait(persistent_thread->mutex);
+}
+
+// To be called in a process that has just been forked, because the thread only exists in its
+// parent.
+void forget_persistent_thread() { persistent_thread = nullptr; }
+
+}  // namespace
 
 // The running processes, so that a process forked from this one can close their descriptors. The
 // lock is held while one is started, because a concurrent fork would copy unregistered descriptors.
@@ -49,7 +93,7 @@ struct MediaProcesses {
   static void in_fork() HR_ANNOTATION(no_thread_safety_analysis) {
     for (MediaProcess* const process : all().running) process->forget();
     all().running.clear();
-    forget_lasting_thread();
+    forget_persistent_thread();
     all().mutex.unlock();
   }
 };
@@ -123,7 +167,7 @@ int spawn(const std::string& program, bool confined, int socket, int packets, in
   posix_spawn_file_actions_adddup2(&actions, frames, media::kFrameMemory);
   set_signals(attributes);
   std::vector<std::string> words{program, std::to_string(getpid()),
-                                 confined ? media::kConfined : media::kTrusted};
+                                 confined ? media::kSandboxed : media::kUnsandboxed};
   std::vector<std::string> variables = environment();
   const int error = posix_spawn(&id, program.c_str(), &actions, &attributes, pointers(words).data(),
                                 pointers(variables).data());
@@ -162,7 +206,7 @@ int MediaProcess::launch(const std::string& program, bool confined) {
   int error = other < 0 || packets_.file < 0 || frames_.file < 0 ? EMFILE : 0;
   if (!error) {
     try {
-      run_on_lasting_thread([&] {
+      run_on_persistent_thread([&] {
         try {
           error = spawn(program, confined, other, packets_.file, frames_.file, id_);
         } catch (const std::bad_alloc&) {  // nothing would catch it on that thread
@@ -251,8 +295,8 @@ void MediaProcess::end() {
 Result<void> MediaProcess::reserve(size_t packet_bytes, size_t frame_bytes, size_t working_bytes) {
   if (!packets_.grow(packet_bytes, PROT_READ | PROT_WRITE) ||
       !frames_.grow(frame_bytes, PROT_READ)) {
-    return undecoded_video("not enough memory for its packets and frames",
-                           "leave such records out (on_error=)");
+    return undecodable_video("not enough memory for its packets and frames",
+                             "leave such records out (on_error=)");
   }
   const uint64_t all =
       address_space_ + 2 * (packets_.bytes.size() + frames_.bytes.size()) + working_bytes;

@@ -16,7 +16,6 @@
 #include <thread>
 
 #include "headrace/base/clock.h"
-#include "headrace/codecs/media/media_program.h"
 #include "headrace/codecs/video/media_decoder.h"
 #include "headrace/codecs/video/video_test_streams.h"
 
@@ -70,7 +69,7 @@ std::string status_line(pid_t process, const std::string& key) {
   return "";
 }
 
-class OfMediaProcess : public testing::Test {
+class MediaProcessTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!std::filesystem::exists(media_program())) {
@@ -111,7 +110,7 @@ class Interrupted final : public FrameSink {
   std::function<void()> act_;
 };
 
-TEST_F(OfMediaProcess, ThatIsKilledFailsOnlyOneCall) {
+TEST_F(MediaProcessTest, ThatIsKilledFailsOnlyOneCall) {
   Interrupted sink([] {
     for (const pid_t child : children()) kill(child, SIGKILL);
   });
@@ -122,7 +121,7 @@ TEST_F(OfMediaProcess, ThatIsKilledFailsOnlyOneCall) {
   expect_exact(*decoder_);
 }
 
-TEST_F(OfMediaProcess, ThatIsKilledBetweenTwoVideosFailsNoCall) {
+TEST_F(MediaProcessTest, ThatIsKilledBetweenTwoVideosFailsNoCall) {
   expect_exact(*decoder_);
   for (const pid_t child : children()) {
     kill(child, SIGKILL);
@@ -132,7 +131,7 @@ TEST_F(OfMediaProcess, ThatIsKilledBetweenTwoVideosFailsNoCall) {
   expect_exact(*decoder_);
 }
 
-TEST_F(OfMediaProcess, ThatHangsIsEnded) {
+TEST_F(MediaProcessTest, ThatHangsIsEnded) {
   const auto decoder = made({{.seconds = 0.3}});
   const std::set<pid_t> before = children();
   Interrupted sink([&] {
@@ -146,7 +145,7 @@ TEST_F(OfMediaProcess, ThatHangsIsEnded) {
   expect_exact(*decoder_);
 }
 
-TEST_F(OfMediaProcess, IsNotWaitedForIfNothingIsRequested) {
+TEST_F(MediaProcessTest, IsNotWaitedForIfNothingIsRequested) {
   std::atomic<bool> stop = false;
   const auto decoder = made({{.stop = &stop}});
   const std::set<pid_t> all = children();
@@ -160,7 +159,7 @@ TEST_F(OfMediaProcess, IsNotWaitedForIfNothingIsRequested) {
   for (const pid_t child : children()) kill(child, SIGCONT);
 }
 
-TEST_F(OfMediaProcess, IgnoresCtrlC) {
+TEST_F(MediaProcessTest, IgnoresCtrlC) {
   for (const pid_t child : children()) {
     kill(child, SIGINT);
     kill(child, SIGTERM);
@@ -169,7 +168,7 @@ TEST_F(OfMediaProcess, IgnoresCtrlC) {
   expect_exact(*decoder_);
 }
 
-TEST_F(OfMediaProcess, LeaksNoDescriptorsMemoryOrProcesses) {
+TEST_F(MediaProcessTest, LeaksNoDescriptorsMemoryOrProcesses) {
   decoder_.reset();
   EXPECT_TRUE(children().empty());
   const size_t descriptors = entries("/proc/self/fd"), shared = entries("/dev/shm");
@@ -183,7 +182,7 @@ TEST_F(OfMediaProcess, LeaksNoDescriptorsMemoryOrProcesses) {
   EXPECT_TRUE(children().empty());
 }
 
-TEST_F(OfMediaProcess, DoesNotGrowOverAThousandStreams) {
+TEST_F(MediaProcessTest, DoesNotGrowOverAThousandStreams) {
   const Stream other = read_stream("vp9");
   const pid_t child = *children().begin();
   const size_t descriptors = entries("/proc/self/fd");
@@ -202,7 +201,7 @@ TEST_F(OfMediaProcess, DoesNotGrowOverAThousandStreams) {
   EXPECT_EQ(entries("/proc/self/fd"), descriptors);
 }
 
-TEST_F(OfMediaProcess, FreesTheMemoryOfALargePacket) {
+TEST_F(MediaProcessTest, FreesTheMemoryOfALargePacket) {
   const auto shared = [] { return std::stoll(status_line(getpid(), "RssShmem")); };  // kB
   expect_exact(*decoder_);
   const int64_t settled = shared();
@@ -222,7 +221,7 @@ TEST_F(OfMediaProcess, FreesTheMemoryOfALargePacket) {
   EXPECT_LE(shared(), settled + 4096);
 }
 
-TEST_F(OfMediaProcess, IsConfined) {
+TEST_F(MediaProcessTest, IsConfined) {
   const pid_t child = *children().begin();
   EXPECT_EQ(status_line(child, "Seccomp"), "2");
   EXPECT_EQ(status_line(child, "NoNewPrivs"), "1");
@@ -232,7 +231,7 @@ TEST_F(OfMediaProcess, IsConfined) {
   expect_exact(*trusting);
 }
 
-TEST_F(OfMediaProcess, HasOnlyItsOwnDescriptors) {
+TEST_F(MediaProcessTest, HasOnlyItsOwnDescriptors) {
   const int left_open = open("/dev/null", O_RDONLY);  // left open by other code, across exec
   const auto decoder = made();
   for (const pid_t child : children()) {
@@ -242,7 +241,7 @@ TEST_F(OfMediaProcess, HasOnlyItsOwnDescriptors) {
   close(left_open);
 }
 
-TEST_F(OfMediaProcess, OutlivesTheThreadThatStartedIt) {
+TEST_F(MediaProcessTest, OutlivesTheThreadThatStartedIt) {
   std::unique_ptr<VideoDecoder> decoder;
   std::thread([&] { decoder = made(); }).join();
   const std::set<pid_t> before = children();
@@ -250,7 +249,7 @@ TEST_F(OfMediaProcess, OutlivesTheThreadThatStartedIt) {
   EXPECT_EQ(children(), before);
 }
 
-TEST_F(OfMediaProcess, IsNotSharedWithAForkedProcess) {
+TEST_F(MediaProcessTest, IsNotSharedWithAForkedProcess) {
   if (kThreadSanitizer) GTEST_SKIP();
   expect_exact(*decoder_);
   const size_t descriptors = entries("/proc/self/fd");
@@ -273,7 +272,7 @@ TEST_F(OfMediaProcess, IsNotSharedWithAForkedProcess) {
   expect_exact(*decoder_);
 }
 
-TEST_F(OfMediaProcess, EndsWithTheProcessThatStartedIt) {
+TEST_F(MediaProcessTest, EndsWithTheProcessThatStartedIt) {
   if (kThreadSanitizer) GTEST_SKIP();
   int numbers[2];
   ASSERT_EQ(pipe(numbers), 0);
@@ -299,7 +298,7 @@ TEST_F(OfMediaProcess, EndsWithTheProcessThatStartedIt) {
   close(numbers[1]);
 }
 
-TEST_F(OfMediaProcess, SinkThatFailsEndsTheCallAlone) {
+TEST_F(MediaProcessTest, SinkThatFailsEndsTheCallAlone) {
   class Failing final : public FrameSink {
    public:
     Result<void> frame(size_t number, const YuvFrame&) override {
@@ -317,13 +316,13 @@ TEST_F(OfMediaProcess, SinkThatFailsEndsTheCallAlone) {
   EXPECT_EQ(children(), before);
 }
 
-TEST_F(OfMediaProcess, SinkThatThrowsAffectsNoOtherCall) {
+TEST_F(MediaProcessTest, SinkThatThrowsAffectsNoOtherCall) {
   Interrupted sink([] { throw std::bad_alloc(); });
   EXPECT_THROW((void)decode(*decoder_, sink), std::bad_alloc);
   expect_exact(*decoder_);
 }
 
-TEST_F(OfMediaProcess, GetsItsPacketsOrAnError) {
+TEST_F(MediaProcessTest, GetsItsPacketsOrAnError) {
   Stream stream = read_stream("mjpeg");
   stream.file.resize(size_t{32} << 20);
   stream.track.packets[0].size = static_cast<uint32_t>(stream.file.size());
@@ -340,7 +339,7 @@ TEST_F(OfMediaProcess, GetsItsPacketsOrAnError) {
   expect_exact(*decoder_);
 }
 
-TEST_F(OfMediaProcess, DamageIsAnErrorOrTheFramesOfFfmpeg) {
+TEST_F(MediaProcessTest, DamageIsAnErrorOrTheFramesOfFfmpeg) {
   std::mt19937 random(7);
   const double begin = now();
   int decoded = 0, refused = 0;

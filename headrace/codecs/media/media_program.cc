@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/media/media_program.h"
-
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
-#include "headrace/base/library_folder.h"
+#include "headrace/base/own_folder.h"
+#include "headrace/codecs/media/media_process.h"
 
 // For builds without the program.
 #if !defined(HEADRACE_AV_PACKAGE)

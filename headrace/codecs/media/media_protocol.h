@@ -10,7 +10,7 @@
 // packets do not begin with a restart continues where the previous one ended. The very first
 // message is the program's kReady.
 //
-// Audio (AAC) is simpler: kOpenSound is answered with kOpened, kDecodeSound with kSamples for all
+// Audio (AAC) is simpler: kOpenAudio is answered with kOpened, kDecodeAudio with kSamples for all
 // its packets.
 //
 // The program trusts the engine. The engine trusts nothing that the program sends.
@@ -28,16 +28,16 @@ inline constexpr uint32_t kVersion = 3;
 // The program's file descriptors. Its arguments are the engine's process id and `confined` or
 // `trusted`.
 inline constexpr int kSocket = 3, kPacketMemory = 4, kFrameMemory = 5;
-inline constexpr const char* kConfined = "confined";
-inline constexpr const char* kTrusted = "trusted";
+inline constexpr const char* kSandboxed = "confined";
+inline constexpr const char* kUnsandboxed = "trusted";
 
 enum class RequestKind : uint32_t {
   kOpen = 1,
   kDecode,
   kContinue,
   kStop,
-  kOpenSound,
-  kDecodeSound
+  kOpenAudio,
+  kDecodeAudio
 };
 
 struct Request {
@@ -79,13 +79,13 @@ enum class ReplyKind : uint32_t { kReady = 1, kOpened, kFrame, kDecoded, kFailed
 
 enum class Failure : uint32_t {
   kNone,
-  kNotConfined,  // the sandbox is unavailable
-  kNoDecoder,    // libavcodec is available, but cannot decode this
-  kParameters,   // the decoder's parameters are invalid
-  kDamage,       // a packet, or a decoded frame
-  kFormat,       // planes that a Frame does not support
-  kMemory,       // exceeds its memory limit
-  kRequest,      // invalid request
+  kNoSandbox,   // the sandbox is unavailable
+  kNoDecoder,   // libavcodec is available, but cannot decode this
+  kParameters,  // the decoder's parameters are invalid
+  kDamage,      // a packet, or a decoded frame
+  kFormat,      // planes that a Frame does not support
+  kMemory,      // exceeds its memory limit
+  kRequest,     // invalid request
 };
 
 struct Frame {
@@ -123,6 +123,6 @@ struct Reply {
 inline constexpr uint32_t kNoPacket = 0xFFFFFFFF;
 
 // Readable bytes after a row's end.
-inline constexpr int kReadBeyond = 64;
+inline constexpr int kReadPadding = 64;
 
 }  // namespace headrace::media

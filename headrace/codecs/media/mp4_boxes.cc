@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 
 namespace headrace {
 namespace {

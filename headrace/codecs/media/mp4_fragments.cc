@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/media/mp4_fragments.h"
-
 #include <string>
 
-#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/media/mp4_boxes.h"
+#include "headrace/codecs/media/mp4_sample_table.h"
 
 namespace headrace {
 namespace {
@@ -12,7 +11,7 @@ namespace {
 // Flags of a sample: it is not a key frame, or depends on others.
 constexpr uint32_t kNoKey = 0x10000, kNeedsOthers = 0x1000000;
 // Limit for times, so that sums cannot overflow; real clocks never get there.
-constexpr uint64_t kMostTime = uint64_t{1} << 60;
+constexpr uint64_t kMaxTime = uint64_t{1} << 60;
 
 Error damaged_fragment(const std::string& what) {
   return corrupt_video(kMp4Name, "a fragment " + what);
@@ -49,7 +48,7 @@ Result<FragmentHeader> read_header(std::span<const uint8_t> traf,
 
 // Advances the decoding time by this many ticks.
 Result<void> last(uint64_t ticks, Mp4Packets& out) {
-  if (ticks > kMostTime || out.end > static_cast<int64_t>(2 * kMostTime - ticks)) {
+  if (ticks > kMaxTime || out.end > static_cast<int64_t>(2 * kMaxTime - ticks)) {
     return damaged_fragment("has timestamps out of range");
   }
   out.end += static_cast<int64_t>(ticks);
@@ -79,7 +78,7 @@ Result<void> read_run(const ByteRanges& file, std::span<const uint8_t> trun,
     at += uint64_t{defaults.size} * count;
     return out ? last(uint64_t{defaults.duration} * count, *out) : Result<void>{};
   }
-  if (at > kMostTime) return damaged_fragment("begins outside of the file");
+  if (at > kMaxTime) return damaged_fragment("begins outside of the file");
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t duration = what & kDuration ? reader.u32() : defaults.duration;
     const uint32_t size = what & kSize ? reader.u32() : defaults.size;
@@ -133,7 +132,7 @@ Result<void> read_mp4_fragment(const ByteRanges& file, std::span<const uint8_t> 
       if (!tfdt.empty()) {
         BigEndianReader reader(tfdt);
         const uint64_t begin = reader.u32() >> 24 == 1 ? reader.u64() : reader.u32();
-        if (!reader.good() || begin > kMostTime) return damaged_fragment("has no time");
+        if (!reader.good() || begin > kMaxTime) return damaged_fragment("has no time");
         out.end = static_cast<int64_t>(begin);
       }
     }

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/media/mp4_boxes.h"
 
 namespace headrace {
@@ -157,13 +157,13 @@ class Times {
   SampleSet keys_, partial_keys_;
 };
 
-constexpr int64_t kMostTicks = int64_t{1} << 60;
+constexpr int64_t kMaxTicks = int64_t{1} << 60;
 
 // Converts ticks of the movie to ticks of the media, rounded to the nearest.
 int64_t media_ticks(uint64_t ticks, uint32_t movie_rate, uint32_t media_rate) {
   __extension__ using Wide = unsigned __int128;
   const Wide rounded = (Wide{ticks} * media_rate + movie_rate / 2) / movie_rate;
-  return rounded > Wide{kMostTicks} ? kMostTicks : static_cast<int64_t>(rounded);
+  return rounded > Wide{kMaxTicks} ? kMaxTicks : static_cast<int64_t>(rounded);
 }
 
 struct Edit {
@@ -172,9 +172,9 @@ struct Edit {
   uint32_t rate = 0;
 };
 
-Error unread_edits(std::string what) {
-  return unread_video(kMp4Name, std::move(what),
-                      "re-encode it once: ffmpeg -i in.mp4 -c:v libx264 -crf 18 out.mp4");
+Error unsupported_edits(std::string what) {
+  return unsupported_video(kMp4Name, std::move(what),
+                           "re-encode it once: ffmpeg -i in.mp4 -c:v libx264 -crf 18 out.mp4");
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ Result<void> Mp4Packets::add(const ByteRanges& file, MediaPacket packet, uint32_
                                          " bytes, and a packet of " + std::to_string(packet.size) +
                                          " at " + std::to_string(offset));
   }
-  if (packets.size() == kMostVideoPackets) return too_many_packets(kMp4Name);
+  if (packets.size() == kMaxVideoPackets) return too_many_packets(kMp4Name);
   bytes += packet.size;
   if (bytes > file.size()) return damaged("its packets overlap");
   packets.push_back(packet);
@@ -197,7 +197,7 @@ Result<void> Mp4Packets::add(const ByteRanges& file, MediaPacket packet, uint32_
 
 Result<void> Mp4Packets::coded_by(uint32_t entry) {
   if (description != 0 && description != entry) {
-    return unread_video(kMp4Name, "changes its codec parameters between packets", kEncodeAnew);
+    return unsupported_video(kMp4Name, "changes its codec parameters between packets", kReencode);
   }
   description = entry;
   return {};
@@ -212,7 +212,7 @@ Result<void> read_mp4_sample_table(const ByteRanges& file, std::span<const uint8
   if (!sizes.good() || !chunks.whole() || !runs.whole || !times.whole()) {
     return damaged("its sample table is damaged");
   }
-  out.packets.reserve(std::min({size_t{sizes.count()}, kMostVideoPackets, size_t(file.size())}));
+  out.packets.reserve(std::min({size_t{sizes.count()}, kMaxVideoPackets, size_t(file.size())}));
   out.durations.reserve(out.packets.capacity());
   uint32_t sample = 0, run = 0, in_chunk = 0;
   for (uint32_t chunk = 1; chunk <= chunks.count() && sample < sizes.count(); ++chunk) {
@@ -244,7 +244,7 @@ Result<void> read_mp4_sample_table(const ByteRanges& file, std::span<const uint8
 
 Result<Mp4Edits> read_mp4_edits(std::span<const uint8_t> elst, uint32_t movie_rate,
                                 uint32_t media_rate) {
-  constexpr uint32_t kAsFastAsItIs = 0x10000;
+  constexpr uint32_t kNormalSpeed = 0x10000;
   Mp4Edits out;
   if (elst.empty()) return out;
   BigEndianReader reader(elst);
@@ -258,22 +258,22 @@ Result<Mp4Edits> read_mp4_edits(std::span<const uint8_t> elst, uint32_t movie_ra
     edit.begin = wide ? reader.i64() : reader.i32();
     edit.rate = reader.u32();
     if (!reader.good()) return corrupt_video(kMp4Name, "its edit list is truncated");
-    if (edit.duration > uint64_t{kMostTicks} || edit.begin < -1 || edit.begin > kMostTicks) {
+    if (edit.duration > uint64_t{kMaxTicks} || edit.begin < -1 || edit.begin > kMaxTicks) {
       return corrupt_video(kMp4Name, "its edit list has unbounded times");
     }
     if (edit.begin == -1) {
       if (has_piece && i + 1 == count) break;  // no later edit that could be delayed
-      if (has_piece) return unread_edits("has an edit list with several segments");
+      if (has_piece) return unsupported_edits("has an edit list with several segments");
       empty += edit.duration;
       continue;
     }
-    if (edit.rate != kAsFastAsItIs)
-      return unread_edits("has an edit list that changes the playback speed");
+    if (edit.rate != kNormalSpeed)
+      return unsupported_edits("has an edit list that changes the playback speed");
     const int64_t length = media_ticks(edit.duration, movie_rate, media_rate);
     const int64_t slack = media_rate / movie_rate + 1;  // rounding error of a length
     if (has_piece &&
-        (out.end > kMostTicks || edit.begin < out.end - slack || edit.begin > out.end + slack)) {
-      return unread_edits("has an edit list with several segments");
+        (out.end > kMaxTicks || edit.begin < out.end - slack || edit.begin > out.end + slack)) {
+      return unsupported_edits("has an edit list with several segments");
     }
     if (!has_piece) out.begin = edit.begin;
     // A duration of 0 means everything, as in files written during recording.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packets of an MP4 track, from its sample table (ISO/IEC 14496-12, 8.6 and 8.7), in time and
 // memory proportional to the file; and which part of them is shown, and when (the edit list,
-// 8.6.6). Does not read packets.
+// 8.6.6). Or from fragments (8.8): moof boxes after the moov box, each of which describes the
+// packets of some seconds. Does not read packets.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -43,5 +45,17 @@ struct Mp4Edits {
 // merged. HR0363 for anything else.
 Result<Mp4Edits> read_mp4_edits(std::span<const uint8_t> elst, uint32_t movie_ticks_per_second,
                                 uint32_t media_ticks_per_second);
+
+// Defaults for all fragments of a track, from its trex box in moov.
+struct Mp4FragmentDefaults {
+  uint32_t description = 1, duration = 0, size = 0, flags = 0;
+};
+// By track ID. Read once per file, because there may be many fragments and many tracks.
+using Mp4DefaultsByTrack = std::map<uint32_t, Mp4FragmentDefaults>;
+Mp4DefaultsByTrack read_mp4_fragment_defaults(std::span<const uint8_t> moov);
+
+// Appends the track's packets of the box moof, whose header is at `at`.
+Result<void> read_mp4_fragment(const ByteRanges& file, std::span<const uint8_t> moof, size_t at,
+                               const Mp4DefaultsByTrack& defaults, uint32_t track, Mp4Packets& out);
 
 }  // namespace headrace

@@ -45,7 +45,7 @@ struct Movie {
   std::string handler = "vide", entry = "avc1";
   Bytes entry_boxes = box("avcC", {1, 100, 0, 30, 0xFF, 0xE0, 0});
   Bytes elst;  // the content of the box; no box if empty
-  uint32_t samples_a_chunk = 2;
+  uint32_t samples_per_chunk = 2;
   bool wide_chunks = false;  // co64
   bool moov_first = true;
   uint32_t track_flags = 3;
@@ -89,13 +89,13 @@ struct Movie {
       ctts = ctts + numbers({1, static_cast<uint32_t>(sample.delay)});
       stsz = stsz + numbers({static_cast<uint32_t>(sample.content.size())});
       if (sample.key) keys.push_back(i + 1);
-      if (i % samples_a_chunk == 0) chunks.push_back(static_cast<uint32_t>(at));
+      if (i % samples_per_chunk == 0) chunks.push_back(static_cast<uint32_t>(at));
       at += sample.content.size();
     }
     Bytes stss = numbers({0, static_cast<uint32_t>(keys.size())}) + numbers(keys);
     Bytes stco = numbers({0, static_cast<uint32_t>(chunks.size())});
     for (const uint32_t chunk : chunks) put(stco, chunk, wide_chunks ? 8 : 4);
-    const Bytes stsc = count == 0 ? numbers({0, 0}) : numbers({0, 1, 1, samples_a_chunk, 1});
+    const Bytes stsc = count == 0 ? numbers({0, 0}) : numbers({0, 1, 1, samples_per_chunk, 1});
     return named("stsd", stsd()) + named("stts", stts) + named("ctts", ctts) + named("stss", stss) +
            named("stsc", stsc) + named("stsz", stsz) + named(wide_chunks ? "co64" : "stco", stco) +
            more_tables;

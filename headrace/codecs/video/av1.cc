@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "headrace/codecs/media/big_endian_bits.h"
+#include "headrace/codecs/media/big_endian_reader.h"
 
 namespace headrace {
 namespace {

@@ -46,7 +46,7 @@ std::string frame_bits(const std::string& places, const std::string& type = "01"
 const Av1Sequence kSequence{
     .chooses_screen_content = true, .chooses_integer_motion = true, .order_hint_bits = 7};
 
-TEST(APacketOfAv1, IsNotNeededIfItsFramesAreNotReferences) {
+TEST(Av1Packet, IsNotNeededIfItsFramesAreNotReferences) {
   EXPECT_TRUE(is_droppable(kSequence, unit(6, frame_bits("00000000"))));
   EXPECT_TRUE(is_droppable(kSequence, unit(2, "") + unit(6, frame_bits("00000000"))));
   EXPECT_TRUE(is_droppable(kSequence, unit(3, frame_bits("00000000")) + unit(4, "1")));
@@ -59,7 +59,7 @@ TEST(APacketOfAv1, IsNotNeededIfItsFramesAreNotReferences) {
   }
 }
 
-TEST(APacketOfAv1, IsNeededIfReferencesAreUnknown) {
+TEST(Av1Packet, IsNeededIfReferencesAreUnknown) {
   EXPECT_FALSE(is_droppable(kSequence, unit(6, frame_bits("00000000", "00"))));  // a key frame
   EXPECT_FALSE(is_droppable(kSequence, unit(6, frame_bits("00000000", "11"))));  // a switch frame
   EXPECT_FALSE(is_droppable(kSequence, unit(3, "1000")));                        // one shown again
@@ -72,7 +72,7 @@ TEST(APacketOfAv1, IsNeededIfReferencesAreUnknown) {
   EXPECT_FALSE(is_droppable(kSequence, unit(6, frame_bits("00000000")) + Bytes{0x32, 0xFF}));
 }
 
-TEST(ASequenceOfAv1, IsReadFromParametersAndPackets) {
+TEST(Av1Sequence, IsReadFromParametersAndPackets) {
   const video_test::Stream stream = video_test::read_stream("av1");
   const std::optional<Av1Sequence> said = av1_sequence_of(stream.track.parameters);
   const Bytes first(stream.file.begin(), stream.file.begin() + stream.track.packets[0].size);
@@ -86,7 +86,7 @@ TEST(ASequenceOfAv1, IsReadFromParametersAndPackets) {
   EXPECT_FALSE(av1_sequence_of({}));
 }
 
-TEST(APacketOfAv1, OfAnyBytesIsParsedSafely) {
+TEST(Av1Packet, OfAnyBytesIsParsedSafely) {
   const video_test::Stream stream = video_test::read_stream("av1");
   std::mt19937 random(1);
   for (int round = 0; round < 20000; ++round) {
@@ -132,7 +132,7 @@ std::vector<bool> traced(const std::filesystem::path& file) {
   return out;
 }
 
-TEST(APacketOfAv1, IsNeededAccordingToFfmpegsParser) {
+TEST(Av1Packet, IsNeededAccordingToFfmpegsParser) {
   if (!video_test::has_ffmpeg()) GTEST_SKIP() << "no ffmpeg: apt-get install ffmpeg";
   const auto folder = std::filesystem::temp_directory_path() / ("av1_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);

@@ -8,13 +8,13 @@
 #include <string_view>
 
 #include "headrace/codecs/image/byte_order.h"
-#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 
 namespace headrace {
 namespace {
 
 constexpr uint64_t kChunkHead = 8, kListHead = 12;
-constexpr uint64_t kMostHeaders = uint64_t{1} << 20;
+constexpr uint64_t kMaxHeaders = uint64_t{1} << 20;
 
 struct CodedAs {
   std::string_view name;  // uppercase
@@ -43,7 +43,7 @@ std::string upper(uint32_t name) {
 Result<std::span<const uint8_t>> content_of(const ByteRanges& file, const AviChunk& chunk,
                                             Buffer& memory) {
   if (chunk.end > file.size()) return truncated_video(kAviName, "ends inside of its headers");
-  return file.keep(chunk.begin, std::min(chunk.end - chunk.begin, kMostHeaders), memory);
+  return file.keep(chunk.begin, std::min(chunk.end - chunk.begin, kMaxHeaders), memory);
 }
 
 // strf of a video stream: BITMAPINFOHEADER, followed by the decoder's parameters.
@@ -58,14 +58,14 @@ Result<void> read_format(std::span<const uint8_t> strf, AviHeaders& headers) {
   const auto* const coding = std::ranges::find(kCodings, name, &CodedAs::name);
   if (coding == std::end(kCodings)) {
     const bool no_times = std::ranges::count(kWithoutTimes, name) > 0;
-    return unread_video(kAviName,
-                        "holds images of the codec " +
-                            (tag == 0 ? std::string("\"uncompressed\"") : "\"" + name + "\"") +
-                            (no_times ? ", whose order AVI does not specify" : ""),
-                        no_times
-                            ? "remux it once, which does not change the images: ffmpeg -fflags "
-                              "+genpts -i in.avi -c copy out.mp4"
-                            : kEncodeAnew);
+    return unsupported_video(
+        kAviName,
+        "holds images of the codec " +
+            (tag == 0 ? std::string("\"uncompressed\"") : "\"" + name + "\"") +
+            (no_times ? ", whose order AVI does not specify" : ""),
+        no_times ? "remux it once, which does not change the images: ffmpeg -fflags "
+                   "+genpts -i in.avi -c copy out.mp4"
+                 : kReencode);
   }
   if (width <= 0 || width > UINT16_MAX || height <= 0 || height > UINT16_MAX) {
     return corrupt_video(
@@ -76,7 +76,7 @@ Result<void> read_format(std::span<const uint8_t> strf, AviHeaders& headers) {
   track.height = height;
   const std::span<const uint8_t> more = strf.subspan(kBitmapInfo);
   if (track.codec != VideoCodec::kMPEG4) return {};
-  headers.says_xvid = name == "XVID" || name == "RMP4";
+  headers.is_xvid = name == "XVID" || name == "RMP4";
   track.parameters.assign(more.begin(), more.end());
   return {};
 }
@@ -155,10 +155,10 @@ Result<AviHeaders> read_avi_headers(const ByteRanges& file, const AviChunk& list
     if (*found) return headers;
     ++headers.number;
   }
-  return no_pictures(kAviName, "has no video stream");
+  return no_video_track(kAviName, "has no video stream");
 }
 
-Result<bool> avi_has_sound(const ByteRanges& file) {
+Result<bool> avi_has_audio(const ByteRanges& file) {
   AviChunks chunks(file, 0, file.size());
   Buffer memory;
   for (AviChunk chunk;;) {

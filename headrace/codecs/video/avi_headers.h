@@ -44,7 +44,7 @@ class AviChunks {
 struct AviHeaders {
   VideoTrack track;        // without packets; parameters as stored outside of packets
   int number = 0;          // index of the stream
-  bool says_xvid = false;  // made by Xvid
+  bool is_xvid = false;    // made by Xvid
   int64_t first_tick = 0;  // of the first packet
 };
 
@@ -52,6 +52,6 @@ struct AviHeaders {
 Result<AviHeaders> read_avi_headers(const ByteRanges& file, const AviChunk& list);
 
 // Whether one of its streams is audio. REQUIRES: its video headers could be read.
-Result<bool> avi_has_sound(const ByteRanges& file);
+Result<bool> avi_has_audio(const ByteRanges& file);
 
 }  // namespace headrace

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/avi_track.h"
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -10,17 +8,18 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/image/byte_order.h"
-#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/video/avi_headers.h"
 #include "headrace/codecs/video/mpeg4_pictures.h"
+#include "headrace/codecs/video/track_readers.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {
 namespace {
 
 constexpr uint64_t kRiffHead = 12;
-constexpr uint64_t kPictureHead = 512;  // most headers before a picture are shorter
-constexpr size_t kVopHead = 32;         // more than is needed of the picture's own header
+constexpr uint64_t kImageHead = 512;  // most headers before a picture are shorter
+constexpr size_t kVopHead = 32;       // more than is needed of the picture's own header
 
 // "01dc": the number of a stream (01) and the type of a chunk (dc, db: a picture).
 bool holds_pictures_of(uint32_t name, int stream) {
@@ -34,7 +33,7 @@ class AviPackets {
   AviPackets(const ByteRanges& file, AviHeaders headers)
       : file_(file),
         stream_(headers.number),
-        says_xvid_(headers.says_xvid),
+        is_xvid_(headers.is_xvid),
         tick_(headers.first_tick),
         track_(std::move(headers.track)) {
     layer_.learn(track_.parameters);
@@ -70,7 +69,7 @@ class AviPackets {
     } else {
       for (uint32_t i = 0; i < track_.packets.size(); ++i) track_.frames.push_back(i);
     }
-    if (track_.frames.empty()) return no_pictures(kAviName, "has no packet in its video track");
+    if (track_.frames.empty()) return no_video_track(kAviName, "has no packet in its video track");
     track_.duration = tick_;
     return std::move(track_);
   }
@@ -96,7 +95,7 @@ class AviPackets {
   }
 
   Result<void> add_packet(uint64_t begin, uint64_t end, bool key) {
-    if (track_.packets.size() == kMostVideoPackets) return too_many_packets(kAviName);
+    if (track_.packets.size() == kMaxVideoPackets) return too_many_packets(kAviName);
     track_.packets.push_back({.offset = static_cast<int64_t>(begin),
                               .size = static_cast<uint32_t>(end - begin),
                               .key = key,
@@ -108,7 +107,7 @@ class AviPackets {
     const uint64_t size = chunk.end - chunk.begin;
     const bool first = track_.packets.empty();
     Result<std::span<const uint8_t>> bytes =
-        file_.at(chunk.begin, layer_.packs_pictures || first ? size : std::min(size, kPictureHead));
+        file_.at(chunk.begin, layer_.packs_pictures || first ? size : std::min(size, kImageHead));
     if (!bytes) return bytes.error();
     std::optional<Mpeg4Picture> picture = next_mpeg4_picture(*bytes);
     layer_.learn(*bytes);
@@ -131,7 +130,7 @@ class AviPackets {
       }
       // Decoders that know the file's codec name assume Xvid; ours does not get the name, so it is
       // added to the parameters.
-      if (says_xvid_ && !layer_.names_encoder) {
+      if (is_xvid_ && !layer_.names_encoder) {
         constexpr std::string_view kXvid("\0\0\1\xB2XviD0000", 12);
         track_.parameters.insert(track_.parameters.end(), kXvid.begin(), kXvid.end());
       }
@@ -189,7 +188,7 @@ class AviPackets {
 
   const ByteRanges& file_;
   const int stream_;
-  const bool says_xvid_;
+  const bool is_xvid_;
   int64_t tick_;
   VideoTrack track_;
   Mpeg4Layer layer_;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/avi_track.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "headrace/codecs/video/avi_headers.h"
 #include "headrace/codecs/video/avi_test_chunks.h"
+#include "headrace/codecs/video/track_readers.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {
@@ -69,7 +68,7 @@ Avi film_of(std::string_view kinds, std::string_view said = "Lavc58") {
 }
 constexpr std::string_view kPacked = "DivX503b1393p";
 
-TEST(AnAviFile, LocatesItsPackets) {
+TEST(AviFile, LocatesItsPackets) {
   Avi film;
   film.coding = "MJPG";
   film.rate = 30000;
@@ -91,7 +90,7 @@ TEST(AnAviFile, LocatesItsPackets) {
   EXPECT_DOUBLE_EQ(track.seconds(30), 1.001);
 }
 
-TEST(AnAviFile, ShowsFramesInTheOrderOfTheirTypes) {
+TEST(AviFile, ShowsFramesInTheOrderOfTheirTypes) {
   EXPECT_EQ(shown(film_of("IPPS").file()), "I0 P1 P2 S3");
   EXPECT_EQ(shown(film_of("IPBPBB").file()), "I0 P2 B1 P5 B3 B4");
   EXPECT_EQ(avi_track(film_of("IPBPBB").file()).frames, (std::vector<uint32_t>{0, 2, 1, 4, 5, 3}));
@@ -100,7 +99,7 @@ TEST(AnAviFile, ShowsFramesInTheOrderOfTheirTypes) {
   EXPECT_EQ(shown(film_of("IBPB").file()), "I1 B0- P3 B2");  // no reference before the second
 }
 
-TEST(AnAviFile, HasTicksThatRepeatThePreviousFrame) {
+TEST(AviFile, HasTicksThatRepeatThePreviousFrame) {
   EXPECT_EQ(shown(film_of("I.P..P").file()), "I0 P2 P5");
   EXPECT_EQ(shown(film_of("IPpP").file()), "I0 P1 P2- P3");
   Avi late = film_of("IP");
@@ -109,7 +108,7 @@ TEST(AnAviFile, HasTicksThatRepeatThePreviousFrame) {
   EXPECT_EQ(avi_track(late.file()).duration, 9);
 }
 
-TEST(AnAviFile, IsReadAsIfNoFramesWerePacked) {
+TEST(AviFile, IsReadAsIfNoFramesWerePacked) {
   EXPECT_EQ(shown(film_of("I[PB]p[PB]Bp", kPacked).file()),
             shown(film_of("IPBPBB", kPacked).file()));
   EXPECT_EQ(shown(film_of("I[PB].P", kPacked).file()), "I0 P2 B1 P3");
@@ -121,14 +120,14 @@ TEST(AnAviFile, IsReadAsIfNoFramesWerePacked) {
 }
 
 // However far into the packet the second picture begins.
-TEST(AnAviFile, MayDeclarePackedFramesAfterItsStart) {
+TEST(AviFile, MayDeclarePackedFramesAfterItsStart) {
   Avi film = film_of("IPPP");
   film.packets[2] = kLayer + user_data(kPacked) + picture('P', true, 600) + picture('B');
   film.packets.insert(film.packets.begin() + 3, picture('P', false, 6));
   EXPECT_EQ(shown(film.file()), "I0 P1 P3 B2 P4");
 }
 
-TEST(AnAviFile, OpensItsDecoderWithTheHeadersBeforeFrames) {
+TEST(AviFile, OpensItsDecoderWithTheHeadersBeforeFrames) {
   const auto parameters = [](Avi film) { return avi_track(film.file()).parameters; };
   EXPECT_EQ(parameters(film_of("IP")), kLayer + user_data("Lavc58"));
   Avi said = film_of("IP");
@@ -143,7 +142,7 @@ TEST(AnAviFile, OpensItsDecoderWithTheHeadersBeforeFrames) {
   EXPECT_EQ(parameters(xvid), kLayer + user_data("Lavc58"));
 }
 
-TEST(AnAviFile, MayHaveOtherStreamsListsAndSegments) {
+TEST(AviFile, MayHaveOtherStreamsListsAndSegments) {
   Avi film = film_of("IPPP");
   const Bytes packets = film.movi();
   const std::string expected = shown(film.file());
@@ -165,19 +164,19 @@ TEST(AnAviFile, MayHaveOtherStreamsListsAndSegments) {
   EXPECT_EQ(shown(second.file()), expected);
 }
 
-TEST(AnAviFile, ReportsWhetherItHasAudio) {
+TEST(AviFile, ReportsWhetherItHasAudio) {
   Avi film = film_of("IP");
-  EXPECT_FALSE(avi_has_sound(film.file()).value());
+  EXPECT_FALSE(avi_has_audio(film.file()).value());
   const auto with = [](std::string_view kind) {
     return list("strl", chunk("strh", text(kind) + Bytes(52, 0)) + chunk("strf", Bytes(16, 0)));
   };
   film.streams_before = with("txts");
-  EXPECT_FALSE(avi_has_sound(film.file()).value());
+  EXPECT_FALSE(avi_has_audio(film.file()).value());
   film.streams_before = with("txts") + with("auds");
-  EXPECT_TRUE(avi_has_sound(film.file()).value());
+  EXPECT_TRUE(avi_has_audio(film.file()).value());
 }
 
-TEST(AnAviFile, IsRefusedWithTheNameOfItsCodec) {
+TEST(AviFile, IsRefusedWithTheNameOfItsCodec) {
   const auto refused = [](std::string_view coding) {
     Avi film = film_of("I");
     film.coding = coding;
@@ -192,7 +191,7 @@ TEST(AnAviFile, IsRefusedWithTheNameOfItsCodec) {
   EXPECT_NE(refused({"\0\0\0\0", 4}).find("uncompressed"), std::string::npos);
 }
 
-TEST(AnAviFile, IsAnErrorIfInvalid) {
+TEST(AviFile, IsAnErrorIfInvalid) {
   Avi film = film_of("IP");
   film.rate = 0;
   EXPECT_EQ(avi_code(film.file()), "HR0361");
@@ -211,7 +210,7 @@ TEST(AnAviFile, IsAnErrorIfInvalid) {
 }
 
 // Returns all declared packets, or an error.
-TEST(AnAviFile, IsAnErrorIfTruncated) {
+TEST(AviFile, IsAnErrorIfTruncated) {
   const Bytes file = film_of("IPBPPB").file();
   for (size_t size = 0; size < file.size(); ++size) {
     const Bytes part(file.begin(), file.begin() + int64_t(size));
@@ -219,7 +218,7 @@ TEST(AnAviFile, IsAnErrorIfTruncated) {
   }
 }
 
-TEST(AnAviFile, OfSeveralPartsIsAnErrorIfTruncated) {
+TEST(AviFile, OfSeveralPartsIsAnErrorIfTruncated) {
   Avi first = film_of("IPBP"), more = film_of("PBP");
   const Bytes begin = first.file();
   const Bytes file = begin + list("AVIX", list("movi", more.movi()), "RIFF");
@@ -230,7 +229,7 @@ TEST(AnAviFile, OfSeveralPartsIsAnErrorIfTruncated) {
   }
 }
 
-TEST(AnAviFile, SurvivesDamage) {
+TEST(AviFile, SurvivesDamage) {
   const Bytes file = film_of("I[PB]p[PB]pPP", kPacked).file();
   std::mt19937 random(1);
   for (int i = 0; i < 10'000; ++i) {

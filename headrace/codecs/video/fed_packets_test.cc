@@ -52,7 +52,7 @@ size_t known(const std::string& before, const std::string& feeds, std::vector<ui
   return fed(video, plan_of(before, {})).known_of(video.track, video.file, plan_of(feeds, kept));
 }
 
-TEST(ADecoder, ContinuesToLaterFrames) {
+TEST(FedPackets, ContinuesToLaterFrames) {
   EXPECT_EQ(known("0R 1 2 3", "0R 1 2 3 4 5", {5}), 4u);
   EXPECT_EQ(known("0R 1 2 3", "0R 2 4 5", {4, 5}), 2u);  // 1 and 3 were wanted before, but nothing
                                                          // depends on them
@@ -61,14 +61,14 @@ TEST(ADecoder, ContinuesToLaterFrames) {
   EXPECT_EQ(known("0R 1 2 3 4 5 6", "4R 5 6 7", {7}), 3u);
 }
 
-TEST(ADecoder, RestartsForEarlierFrames) {
+TEST(FedPackets, RestartsForEarlierFrames) {
   EXPECT_EQ(known("0R 1 2 3", "0R 1 2 3", {3}), 0u);
   EXPECT_EQ(known("0R 1 2 3", "0R 1 2 3 4", {2, 4}), 0u);
   EXPECT_EQ(known("4R 5 6", "0R 1", {1}), 0u);
   EXPECT_EQ(known("", "0R 1", {1}), 0u);
 }
 
-TEST(ADecoder, RestartsIfReferencesAreMissing) {
+TEST(FedPackets, RestartsIfReferencesAreMissing) {
   EXPECT_EQ(known("0R 1 3", "0R 1 2 3 4", {4}), 0u);
   // pictures before an open group's key frame
   EXPECT_EQ(known("4R 5 6", "0R 1 2 3 4 5 6 7", {7}), 0u);
@@ -77,7 +77,7 @@ TEST(ADecoder, RestartsIfReferencesAreMissing) {
   EXPECT_EQ(known("0R 1 2", "0R 3R 4", {4}), 0u);
 }
 
-TEST(ADecoder, ContinuesOnlyInTheSameVideo) {
+TEST(FedPackets, ContinuesOnlyInTheSameVideo) {
   const Video video(20);
   const FramePlan next = plan_of("0R 1 2 3", {3});
   const FedPackets before = fed(video, plan_of("0R 1 2", {2}));
@@ -108,7 +108,7 @@ TEST(ADecoder, ContinuesOnlyInTheSameVideo) {
   EXPECT_EQ(before.known_of(Video(19).track, video.file, next), 0u);
 }
 
-TEST(ADecoder, ThatHasEndedCannotContinueTheVideo) {
+TEST(FedPackets, ThatHasEndedCannotContinueTheVideo) {
   const Video video(20);
   FedPackets before = fed(video, plan_of("0R 1 2", {2}));
   before.end();
@@ -117,7 +117,7 @@ TEST(ADecoder, ThatHasEndedCannotContinueTheVideo) {
   EXPECT_FALSE(FedPackets().is_of(video.track));
 }
 
-TEST(ADecoder, IsNotAskedForFramesBeforeAKeyItHasPassed) {
+TEST(FedPackets, IsNotAskedForFramesBeforeAKeyItHasPassed) {
   const Video video(20);
   FedPackets before = fed(video, plan_of("0R 1 2 3 4 5", {5}));
   before.forget_before(4);

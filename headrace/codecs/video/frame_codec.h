@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A decoded frame as a picture: the rows of a window are converted to RGB on demand, and take the
-// same path as every other picture's rows (image/frame_picture.h).
+// same path as every other picture's rows (ops/video/clip_frames.h).
 //
 // The codec is not registered, so no file is recognized as a frame: its input is a description of a
 // frame in this process's memory, never a file's bytes.

@@ -2,6 +2,9 @@
 #include "headrace/codecs/video/frame_order.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "headrace/codecs/video/mpeg4_pictures.h"
 
 namespace headrace {
 namespace {
@@ -16,7 +19,7 @@ bool vp9_brings_frame(int first) {
   return existing || shown;
 }
 
-Result<bool> brings_frame(VideoCodec codec, const ByteRanges& file, const MediaPacket& packet) {
+Result<bool> shows_frame(VideoCodec codec, const ByteRanges& file, const MediaPacket& packet) {
   if (codec != VideoCodec::kVP8 && codec != VideoCodec::kVP9) return true;
   if (packet.size == 0) return false;
   const auto offset = static_cast<uint64_t>(packet.offset);
@@ -31,6 +34,18 @@ Result<bool> brings_frame(VideoCodec codec, const ByteRanges& file, const MediaP
   return (last->front() & 0xE0) == 0xC0;
 }
 
+bool is_mpeg4_key(std::span<const uint8_t> packet) {
+  const std::optional<Mpeg4Picture> picture = next_mpeg4_picture(packet);
+  return picture && picture->kind == Mpeg4Kind::kIntra;
+}
+
+// frame_marker, profile, show_existing_frame, frame_type (6.2): showing an existing frame needs
+// that frame.
+bool is_vp9_key(uint8_t first) {
+  const int shift = (first & 0x30) == 0x30 ? 1 : 0;
+  return (first >> (2 - shift) & 3) == 0;
+}
+
 }  // namespace
 
 Result<void> order_frames(const ByteRanges& file, int64_t begin, int64_t end, VideoTrack& track) {
@@ -41,7 +56,7 @@ Result<void> order_frames(const ByteRanges& file, int64_t begin, int64_t end, Vi
   for (uint32_t i = 0; i < track.packets.size(); ++i) {
     const MediaPacket& packet = track.packets[i];
     if (packet.pts < begin || packet.pts >= end) continue;
-    const Result<bool> shown = brings_frame(track.codec, file, packet);
+    const Result<bool> shown = shows_frame(track.codec, file, packet);
     if (!shown) return shown.error();
     if (!*shown) continue;
     in_order = in_order && last <= packet.pts;
@@ -54,6 +69,13 @@ Result<void> order_frames(const ByteRanges& file, int64_t begin, int64_t end, Vi
     return one < other || (one == other && a < b);
   });
   return {};
+}
+
+bool may_be_key(VideoCodec codec, std::span<const uint8_t> packet) {
+  if (codec == VideoCodec::kMPEG4) return is_mpeg4_key(packet);
+  if (packet.empty()) return false;
+  if (codec == VideoCodec::kVP8) return !(packet[0] & 1);  // RFC 6386, 9.1
+  return codec != VideoCodec::kVP9 || is_vp9_key(packet[0]);
 }
 
 }  // namespace headrace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From packets to frames: which are shown, and in what order. Shared by all containers.
+// From packets to frames: which are shown, in what order, and which are key frames. Shared by all
+// containers.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "headrace/base/error.h"
 #include "headrace/codecs/video/video_track.h"
@@ -15,5 +17,15 @@ namespace headrace {
 // only a reference frame; other codecs have one frame per packet. Returns errors of reading the
 // file.
 Result<void> order_frames(const ByteRanges& file, int64_t begin, int64_t end, VideoTrack& track);
+
+// Whether a packet is a key frame according to its own bytes, for codecs whose frames begin with
+// that information. A container may mark any packet as a key frame (those without a list of key
+// frames mark all), and some decoders output pictures even if decoding starts in between. For H.264
+// and HEVC: nal.h.
+//
+// False if a packet of MPEG-4, VP8 or VP9 begins with a frame that depends on others; true for
+// codecs that are not inspected (each frame of MJPEG is independent; an AV1 decoder can only begin
+// at such packets).
+bool may_be_key(VideoCodec codec, std::span<const uint8_t> packet);
 
 }  // namespace headrace

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "headrace/codecs/video/av1.h"
-#include "headrace/codecs/video/key_frame.h"
+#include "headrace/codecs/video/frame_order.h"
 #include "headrace/codecs/video/mpeg4_fields.h"
 #include "headrace/codecs/video/mpeg4_pictures.h"
 #include "headrace/codecs/video/nal.h"
@@ -20,10 +20,10 @@ constexpr int kX264AsSpecified = 151;
 
 // Maximum number of frames held back for those that are shown before them: pyramids of B pictures
 // need two or three.
-constexpr size_t kMostAhead = 4;
+constexpr size_t kMaxAhead = 4;
 constexpr uint32_t kFarthestAhead = 16;
 
-bool holds_frames_back(VideoCodec codec) {
+bool delays_output(VideoCodec codec) {
   return codec == VideoCodec::kH264 || codec == VideoCodec::kHEVC || codec == VideoCodec::kMPEG4;
 }
 
@@ -83,7 +83,7 @@ class Planner {
     if (passes.empty()) return out;
     std::vector<uint32_t> wanted = out.kept;
     std::sort(wanted.begin(), wanted.end());
-    if (passes.front().begin > 0 && must_learn_from_first()) {
+    if (passes.front().begin > 0 && needs_first_packet()) {
       out.feeds.push_back({.packet = 0, .restart = true});
     }
     std::optional<uint32_t> measuring;  // packet from which the decoder last learned the field
@@ -182,18 +182,18 @@ class Planner {
         out.feeds.push_back({.packet = i, .restart = i == pass.begin});
       }
     }
-    if (is_last && holds_frames_back(track_.codec)) look_ahead(pass.end, unneeded, out.ahead);
+    if (is_last && delays_output(track_.codec)) look_ahead(pass.end, unneeded, out.ahead);
   }
 
   void look_ahead(uint32_t last, Unneeded& unneeded, std::vector<uint32_t>& ahead) const {
     for (uint32_t i = last + 1; i < track_.packets.size() && i <= last + kFarthestAhead; ++i) {
-      if (track_.packets[i].key || ahead.size() == kMostAhead) return;
+      if (track_.packets[i].key || ahead.size() == kMaxAhead) return;
       if (!unneeded.has(i, bytes_of(i))) ahead.push_back(i);
     }
   }
 
-  bool must_learn_from_first() const {
-    if (track_.codec == VideoCodec::kMPEG4) return learns_layer_from_first();
+  bool needs_first_packet() const {
+    if (track_.codec == VideoCodec::kMPEG4) return takes_layer_from_first();
     const std::optional<int> build =
         framing_ ? x264_build(*framing_, bytes_of(0)) : std::optional<int>();
     return build && *build < kX264AsSpecified;
@@ -201,7 +201,7 @@ class Planner {
 
   // For MPEG-4, a decoder applies what a stream says about its encoder (rounding, bugs) and layer
   // to all later pictures.
-  bool learns_layer_from_first() const {
+  bool takes_layer_from_first() const {
     Mpeg4Layer known, first;
     known.learn(track_.parameters);
     first.learn(bytes_of(0));

@@ -69,7 +69,7 @@ Video h264(const std::string& letters, std::vector<int64_t> times = {}) {
   return video;
 }
 
-TEST(AFramePlan, FeedsFromTheKeyToTheLastRequestedFrame) {
+TEST(FramePlan, FeedsFromTheKeyToTheLastRequestedFrame) {
   const Video video = h264("KPPPPPPP");
   EXPECT_EQ(video.fed({3}), "0R 1 2 3");
   EXPECT_EQ(video.fed({0}), "0R");
@@ -79,7 +79,7 @@ TEST(AFramePlan, FeedsFromTheKeyToTheLastRequestedFrame) {
   EXPECT_EQ(plan_frames(video.track, video.file, frames).kept, frames);
 }
 
-TEST(AFramePlan, SkipsUnreferencedPackets) {
+TEST(FramePlan, SkipsUnreferencedPackets) {
   const Video video = h264("KbPbPbPb");
   EXPECT_EQ(video.fed({6}), "0R 2 4 6");
   EXPECT_EQ(video.fed({3, 6}), "0R 2 3 4 6");
@@ -87,7 +87,7 @@ TEST(AFramePlan, SkipsUnreferencedPackets) {
 }
 
 // MPEG-4 pictures shown between two others are not needed by any.
-TEST(AFramePlan, SkipsUnneededFramesInMpeg4) {
+TEST(FramePlan, SkipsUnneededFramesInMpeg4) {
   Video video;
   video.track.codec = VideoCodec::kMPEG4;
   const auto picture = [](uint8_t kind) { return Bytes{0, 0, 1, 0xB6, uint8_t(kind << 6), 0}; };
@@ -116,7 +116,7 @@ Video fields(const std::string& letters, const std::vector<int64_t>& times, bool
   return video;
 }
 
-TEST(AFramePlan, FeedsTheFrameThatDeterminesFields) {
+TEST(FramePlan, FeedsTheFrameThatDeterminesFields) {
   // Shown I B B P B B P, twice.
   const std::vector<int64_t> closed{0, 3, 1, 2, 6, 4, 5, 7, 10, 8, 9, 13, 11, 12};
   const Video each = fields("LPBBPBBLPBBPBB", closed);
@@ -130,7 +130,7 @@ TEST(AFramePlan, FeedsTheFrameThatDeterminesFields) {
   EXPECT_EQ(once.fed({0, 12}), "0R 0R 1 2 7R 8 11 13");
 }
 
-TEST(AFramePlan, BeginsBeforeADeterminingFrameShownBeforeItsKey) {
+TEST(FramePlan, BeginsBeforeADeterminingFrameShownBeforeItsKey) {
   // Shown I P B B I B B P: those before the second I depend on both.
   const std::vector<int64_t> open{0, 1, 4, 2, 3, 7, 5, 6};
   EXPECT_EQ(fields("LPLBBPBB", open).fed({6}), "0R 1 2 3 5 7");
@@ -140,7 +140,7 @@ TEST(AFramePlan, BeginsBeforeADeterminingFrameShownBeforeItsKey) {
   EXPECT_EQ(fields("LPBBLBBPBB", longer).fed({8}), "0R 1 2 4 5 7 9");
 }
 
-TEST(AFramePlan, RestartsIfThatSkipsAPacket) {
+TEST(FramePlan, RestartsIfThatSkipsAPacket) {
   const Video video = h264("KPPPKPPPKPPP");
   EXPECT_EQ(video.fed({5}), "4R 5");
   EXPECT_EQ(video.fed({1, 9}), "0R 1 8R 9");
@@ -151,7 +151,7 @@ TEST(AFramePlan, RestartsIfThatSkipsAPacket) {
 }
 
 // Decoded I P b b I b b P, shown I b b P b b I P: those before the second I depend on the first.
-TEST(AFramePlan, AssignsFramesBeforeAKeyToThePreviousKey) {
+TEST(FramePlan, AssignsFramesBeforeAKeyToThePreviousKey) {
   const Video video = h264("KPbbRbbP", {0, 3, 1, 2, 6, 4, 5, 7});
   EXPECT_EQ(video.fed({6}), "4R");
   EXPECT_EQ(video.fed({7}), "4R 7");
@@ -160,7 +160,7 @@ TEST(AFramePlan, AssignsFramesBeforeAKeyToThePreviousKey) {
   EXPECT_EQ(video.fed({5, 7}), "0R 1 4 6 7");
 }
 
-TEST(AFramePlan, IgnoresFalseKeyFlags) {
+TEST(FramePlan, IgnoresFalseKeyFlags) {
   EXPECT_EQ(h264("KPPkPP").fed({4}), "0R 1 2 3 4");
   EXPECT_EQ(h264("KPPkPPKPP").fed({1, 4, 8}), "0R 1 2 3 4 6R 7 8");
   EXPECT_EQ(h264("PPPPP").fed({3}), "0R 1 2 3");  // no key frame: like a full decode
@@ -169,7 +169,7 @@ TEST(AFramePlan, IgnoresFalseKeyFlags) {
   EXPECT_EQ(unframed.fed({4}), "0R 1 2 3 4");
 }
 
-TEST(AFramePlan, TrustsTheContainerForOtherCodecs) {
+TEST(FramePlan, TrustsTheContainerForOtherCodecs) {
   Video video = h264("PPkPb");
   video.track.codec = VideoCodec::kAV1;
   EXPECT_EQ(video.fed({4}), "2R 3 4");
@@ -178,11 +178,11 @@ TEST(AFramePlan, TrustsTheContainerForOtherCodecs) {
   EXPECT_EQ(video.fed({0, 1, 4}), "0R 1 4R");
 }
 
-TEST(AFramePlan, FeedsTheFirstPacketOfAnOldX264ToADecoderThatStartsElsewhere) {
+TEST(FramePlan, FeedsTheFirstPacketOfAnOldX264ToADecoderThatStartsElsewhere) {
   const auto with = [](std::string_view says) {
     Video video;
     video.track.parameters = avcc_of();
-    video.add(packet_of({x264_says(says), kIdr}), 0, true);
+    video.add(packet_of({x264_sei(says), kIdr}), 0, true);
     video.add(packet_of({kReference}), 1, false);
     video.add(packet_of({kIdr}), 2, true);
     EXPECT_TRUE(order_frames(video.file, INT64_MIN, INT64_MAX, video.track));
@@ -195,7 +195,7 @@ TEST(AFramePlan, FeedsTheFirstPacketOfAnOldX264ToADecoderThatStartsElsewhere) {
 }
 
 // Some files name the encoder in the first packet only.
-TEST(AFramePlan, LearnsTheEncoderOfMpeg4FromTheFirstPacket) {
+TEST(FramePlan, LearnsTheEncoderOfMpeg4FromTheFirstPacket) {
   const Bytes layer{0, 0, 1, 0x20, 0x00, 0x84, 0x40, 0x06, 0x60};
   const Bytes name{0, 0, 1, 0xB2, 'X', 'v', 'i', 'D', '0', '0', '5', '0'};
   const Bytes key{0, 0, 1, 0xB6, 0, 0};
@@ -219,7 +219,7 @@ TEST(AFramePlan, LearnsTheEncoderOfMpeg4FromTheFirstPacket) {
   EXPECT_EQ(with(joined(layer, name), joined(layer, name)).fed({1}), "1R");
 }
 
-TEST(AFramePlan, WorksForTimesInAnyOrder) {
+TEST(FramePlan, WorksForTimesInAnyOrder) {
   std::mt19937 random(1);
   for (int round = 0; round < 3000; ++round) {
     const size_t count = 1 + random() % 24;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/h264_sequence.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "headrace/codecs/video/nal.h"
 
 namespace headrace {
 namespace {
@@ -67,7 +67,7 @@ Bytes with_scales(bool frames_only) {
   return out;
 }
 
-TEST(SequencesOfH264, ReportWhetherTheyMayHoldFields) {
+TEST(H264Sequences, ReportWhetherTheyMayHoldFields) {
   for (const Bytes& each : {kInterlaced, kFakeInterlaced}) EXPECT_TRUE(may_hold_h264_fields(each));
   for (const Bytes& each : {kProgressive, kBaseline, kColorPlanes}) {
     EXPECT_FALSE(may_hold_h264_fields(each));
@@ -76,7 +76,7 @@ TEST(SequencesOfH264, ReportWhetherTheyMayHoldFields) {
   EXPECT_FALSE(may_hold_h264_fields(with_scales(true)));
 }
 
-TEST(SequencesOfH264, WithoutThatInformationMayHoldFields) {
+TEST(H264Sequences, WithoutThatInformationMayHoldFields) {
   EXPECT_TRUE(may_hold_h264_fields({}));
   for (size_t size = 0; size < 20; ++size) {
     EXPECT_TRUE(may_hold_h264_fields(std::span(kProgressive).first(size)));
@@ -86,7 +86,7 @@ TEST(SequencesOfH264, WithoutThatInformationMayHoldFields) {
   EXPECT_TRUE(may_hold_h264_fields(none));
 }
 
-TEST(SequencesOfH264, DescribeTheSlices) {
+TEST(H264Sequences, DescribeTheSlices) {
   // first_mb_in_slice 0, slice_type 7, set 0, frame_num of four bits; then the flag.
   const Bytes field{0, 0, 0, 4, 0x65, 0b1000'1000, 0b1000'0100, 0};
   const Bytes frame{0, 0, 0, 4, 0x65, 0b1000'1000, 0b1000'0000, 0};
@@ -96,7 +96,7 @@ TEST(SequencesOfH264, DescribeTheSlices) {
   EXPECT_FALSE(is_h264_field(with_scales(false), {}));
 }
 
-TEST(SequencesOfH264, SurviveAnyBytes) {
+TEST(H264Sequences, SurviveAnyBytes) {
   std::mt19937 random(1);
   for (int i = 0; i < 20'000; ++i) {
     Bytes bytes = i % 2 ? kColorPlanes : with_scales(true);

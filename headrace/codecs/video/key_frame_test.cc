@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/key_frame.h"
-
 #include <gtest/gtest.h>
 
 #include <span>
 #include <vector>
 
+#include "headrace/codecs/video/frame_order.h"
 #include "headrace/codecs/video/video_test_streams.h"
 
 namespace headrace {
 namespace {
 
 // In streams made by FFmpeg, the key frames are the same as FFmpeg reports.
-TEST(AKeyFrame, IsRecognizedByItsFirstBytes) {
+TEST(KeyFrame, IsRecognizedByItsFirstBytes) {
   for (const char* const name : {"mpeg4", "vp8", "vp9", "vp9_440"}) {
     const video_test::Stream stream = video_test::read_stream(name);
     ASSERT_FALSE(stream.track.packets.empty()) << name;
@@ -23,7 +22,7 @@ TEST(AKeyFrame, IsRecognizedByItsFirstBytes) {
   }
 }
 
-TEST(AKeyFrame, OfMpeg4BeginsAfterItsHeaders) {
+TEST(KeyFrame, OfMpeg4BeginsAfterItsHeaders) {
   const auto key = [](std::vector<uint8_t> bytes) { return may_be_key(VideoCodec::kMPEG4, bytes); };
   EXPECT_TRUE(key({0, 0, 1, 0xB3, 0, 16, 7, 0, 0, 1, 0xB6, 0x10}));
   EXPECT_FALSE(key({0, 0, 1, 0xB3, 0, 16, 7, 0, 0, 1, 0xB6, 0x50}));

@@ -12,10 +12,7 @@
 
 #include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/media/media_process.h"
-#include "headrace/codecs/media/media_program.h"
 #include "headrace/codecs/video/fed_packets.h"
-#include "headrace/codecs/video/frame_errors.h"
-#include "headrace/codecs/video/media_replies.h"
 #include "headrace/codecs/video/nal.h"
 #include "headrace/codecs/video/video_decoder.h"
 
@@ -25,11 +22,11 @@ namespace {
 constexpr size_t kPacketMemory = size_t{1} << 20;
 // Frames that a decoder may hold: the 16 that H.264 allows, those waiting to be shown, and some
 // more.
-constexpr int64_t kMostFrames = 24;
+constexpr int64_t kMaxFrames = 24;
 // Memory of a decoder and its library, not counting frames.
 constexpr size_t kDecoderBytes = size_t{256} << 20;
 // Maximum needed for frame reordering (H.264 A.3.1, MaxDpbFrames).
-constexpr size_t kMostReordered = 16;
+constexpr size_t kMaxReordered = 16;
 
 // A frame's size including the codecs' padding.
 int64_t widest(int size) { return (int64_t{size} + 127) / 128 * 128 + 128; }
@@ -38,13 +35,13 @@ int64_t widest(int size) { return (int64_t{size} + 127) / 128 * 128 + 128; }
 // if they know the build, which is only in the first packet.
 int x264_build(const VideoTrack& track, std::span<const uint8_t> first) {
   if (track.codec != VideoCodec::kH264) return -1;
-  constexpr std::string_view kSays = "x264 - core ";
+  constexpr std::string_view kIntroduction = "x264 - core ";
   const std::string_view text(reinterpret_cast<const char*>(first.data()),
                               std::min<size_t>(first.size(), 4096));
-  const size_t at = text.find(kSays);
+  const size_t at = text.find(kIntroduction);
   if (at == text.npos) return -1;
   int build = 0;
-  for (const char c : text.substr(at + kSays.size(), 5)) {
+  for (const char c : text.substr(at + kIntroduction.size(), 5)) {
     if (c < '0' || c > '9') break;
     build = build * 10 + (c - '0');
   }
@@ -56,14 +53,14 @@ int x264_build(const VideoTrack& track, std::span<const uint8_t> first) {
 int reorder_of(const VideoTrack& track, const FedPackets& fed,
                std::span<const media::Packet> packets) {
   std::vector<int64_t> times;  // since the last restart
-  for (size_t i = fed.size() - std::min(fed.size(), kMostReordered); i < fed.size(); ++i) {
+  for (size_t i = fed.size() - std::min(fed.size(), kMaxReordered); i < fed.size(); ++i) {
     times.push_back(track.packets[fed[i]].pts);
   }
   int most = 0;
   for (const media::Packet& packet : packets) {
     const int64_t pts = track.packets[packet.number].pts;
     if (packet.flags & media::kRestart) times.clear();
-    const auto near = std::span(times).last(std::min(times.size(), kMostReordered));
+    const auto near = std::span(times).last(std::min(times.size(), kMaxReordered));
     const auto later = std::ranges::count_if(near, [&](int64_t time) { return time > pts; });
     most = std::max(most, static_cast<int>(later));
     times.push_back(pts);
@@ -71,7 +68,7 @@ int reorder_of(const VideoTrack& track, const FedPackets& fed,
   return most;
 }
 
-bool packet_lies_in(const MediaPacket& packet, const ByteRanges& file) {
+bool packet_is_inside(const MediaPacket& packet, const ByteRanges& file) {
   return packet.offset >= 0 && static_cast<uint64_t>(packet.offset) <= file.size() &&
          packet.size <= file.size() - static_cast<uint64_t>(packet.offset);
 }
@@ -111,7 +108,7 @@ class MediaDecoder final : public VideoDecoder {
     if (plan.kept.empty()) return {};
     if (Result<void> good = check(track, file, plan); !good) return good;
     Patience patience = new_patience();
-    OnceEach once(sink, plan.kept.size());
+    EachFrameOnce once(sink, plan.kept.size());
     if (fed_.is_of(track)) {
       Result<void> done = run(track, file, plan, once, true, patience);
       if (done || once.failed()) return done;
@@ -124,9 +121,9 @@ class MediaDecoder final : public VideoDecoder {
 
  private:
   // A sink that ignores frames it already has.
-  class OnceEach final : public FrameSink {
+  class EachFrameOnce final : public FrameSink {
    public:
-    OnceEach(FrameSink& sink, size_t frames) : sink_(sink), came_(frames, false) {}
+    EachFrameOnce(FrameSink& sink, size_t frames) : sink_(sink), came_(frames, false) {}
     Result<void> frame(size_t number, const YuvFrame& frame) override {
       if (came_[number]) return {};
       came_[number] = true;
@@ -220,20 +217,20 @@ class MediaDecoder final : public VideoDecoder {
 
   Result<void> check(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan) const {
     if (track.codec > VideoCodec::kMJPEG) {
-      return undecoded_video("its codec is not supported by headrace-av", "convert it");
+      return undecodable_video("its codec is not supported by headrace-av", "convert it");
     }
     const int64_t pixels = int64_t{track.width} * track.height;
     if (track.width < 1 || track.height < 1 || track.width > 1 << 15 || track.height > 1 << 15 ||
         pixels > options_.max_pixels) {
-      return undecoded_video("its frames are " + std::to_string(track.width) + " x " +
-                                 std::to_string(track.height) + ", and the limit is " +
-                                 std::to_string(options_.max_pixels) + " pixels",
-                             "convert it to smaller ones, or leave such records out (on_error=)");
+      return undecodable_video("its frames are " + std::to_string(track.width) + " x " +
+                                   std::to_string(track.height) + ", and the limit is " +
+                                   std::to_string(options_.max_pixels) + " pixels",
+                               "convert it to smaller ones, or leave such records out (on_error=)");
     }
     for (const Feed& feed : plan.feeds) {
       if (feed.packet >= track.packets.size())
         return damaged_video(track, feed.packet, "no packet");
-      if (!packet_lies_in(track.packets[feed.packet], file)) {
+      if (!packet_is_inside(track.packets[feed.packet], file)) {
         return damaged_video(track, feed.packet, "a packet lies outside of the file");
       }
     }
@@ -256,7 +253,7 @@ class MediaDecoder final : public VideoDecoder {
   Result<void> open(const VideoTrack& track, const ByteRanges& file, Patience& patience) {
     const int64_t pixels = widest(track.width) * widest(track.height);
     // Six bytes: three planes of twelve bits.
-    const auto frame_bytes = static_cast<size_t>(kMostFrames * (6 * pixels + 4096));
+    const auto frame_bytes = static_cast<size_t>(kMaxFrames * (6 * pixels + 4096));
     if (pixels != std::exchange(last_pixels_, pixels)) process_->drop_frames();
     process_->drop_large_packets();
     if (Result<void> good = process_->reserve(std::max(kPacketMemory, track.parameters.size()),
@@ -304,7 +301,7 @@ class MediaDecoder final : public VideoDecoder {
     }
     if (look_ahead) {
       for (const uint32_t number : plan.ahead) {
-        if (!packet_lies_in(track.packets[number], file)) break;
+        if (!packet_is_inside(track.packets[number], file)) break;
         add(number, media::kAhead);
       }
     }

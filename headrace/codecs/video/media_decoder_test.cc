@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "headrace/codecs/media/media_program.h"
+#include "headrace/codecs/media/media_process.h"
 #include "headrace/codecs/video/video_test_streams.h"
 
 namespace headrace {
@@ -34,9 +34,9 @@ class MediaDecoder : public testing::Test {
   std::unique_ptr<VideoDecoder> decoder_;
 };
 
-class MediaDecoderOfAll : public MediaDecoder, public testing::WithParamInterface<const char*> {};
+class AllMediaDecoders : public MediaDecoder, public testing::WithParamInterface<const char*> {};
 
-TEST_P(MediaDecoderOfAll, GivesTheFramesOfFfmpeg) {
+TEST_P(AllMediaDecoders, GivesTheFramesOfFfmpeg) {
   const Stream stream = read_stream(GetParam());
   Hashes sink;
   const Result<void> good = decoder_->decode(stream.track, stream.file, whole(stream.track), sink);
@@ -47,7 +47,7 @@ TEST_P(MediaDecoderOfAll, GivesTheFramesOfFfmpeg) {
   EXPECT_EQ(sink.order, order);
 }
 
-TEST_P(MediaDecoderOfAll, GivesEachFrameAlone) {
+TEST_P(AllMediaDecoders, GivesEachFrameAlone) {
   const Stream stream = read_stream(GetParam());
   std::vector<uint32_t> frames(stream.hashes.size());
   std::iota(frames.begin(), frames.end(), 0U);
@@ -65,7 +65,7 @@ TEST_P(MediaDecoderOfAll, GivesEachFrameAlone) {
 }
 
 // Like a container without a list of key frames.
-TEST_P(MediaDecoderOfAll, DoesNotBeginAtFalseKeys) {
+TEST_P(AllMediaDecoders, DoesNotBeginAtFalseKeys) {
   Stream stream = read_stream(GetParam());
   for (MediaPacket& packet : stream.track.packets) packet.key = true;
   for (uint32_t frame = 0; frame < stream.hashes.size(); ++frame) {
@@ -78,7 +78,7 @@ TEST_P(MediaDecoderOfAll, DoesNotBeginAtFalseKeys) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Codecs, MediaDecoderOfAll,
+INSTANTIATE_TEST_SUITE_P(Codecs, AllMediaDecoders,
                          testing::Values("h264", "h264_open", "h264_odd", "h264_444", "h264_422_10",
                                          "h264_rgb", "h264_gray", "hevc", "hevc_12", "vp8", "vp9",
                                          "av1", "mpeg4", "mjpeg"),

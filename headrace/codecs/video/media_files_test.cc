@@ -10,7 +10,7 @@
 #include <random>
 
 #include "headrace/base/sweep_test_width.h"
-#include "headrace/codecs/media/media_program.h"
+#include "headrace/codecs/media/media_process.h"
 #include "headrace/codecs/video/ffmpeg_test_tool.h"
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/codecs/video/video_test_streams.h"
@@ -23,7 +23,7 @@ using video_test::ffmpeg_hashes;
 using video_test::Hashes;
 
 // For all frames of files that are not too slow.
-constexpr int64_t kMostPixels = int64_t{300} << 20;
+constexpr int64_t kMaxPixels = int64_t{300} << 20;
 
 std::vector<std::filesystem::path> files() {
   std::vector<std::filesystem::path> out;
@@ -51,12 +51,12 @@ TEST(MediaFiles, EveryFrameEqualsThatOfASequentialDecode) {
     const Result<VideoTrack> track = read_video(bytes);
     if (!track || track->codec > VideoCodec::kMJPEG) continue;
     const int64_t pixels = int64_t{track->width} * track->height * int64_t(track->frames.size());
-    if (pixels > kMostPixels) continue;
+    if (pixels > kMaxPixels) continue;
     const std::vector<uint32_t> expected = ffmpeg_hashes(file);
     EXPECT_EQ(track->frames.size(), expected.size());
     if (track->frames.size() != expected.size()) continue;
     // All frames if there are few, and a few in the pattern of clips.
-    for (int clip = pixels < kMostPixels / 10 ? 0 : 1; clip < 4; clip += kSweepStep) {
+    for (int clip = pixels < kMaxPixels / 10 ? 0 : 1; clip < 4; clip += kSweepStep) {
       std::vector<uint32_t> wanted(expected.size());
       std::iota(wanted.begin(), wanted.end(), 0U);
       if (clip > 0) {

@@ -5,8 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "headrace/codecs/video/frame_errors.h"
-#include "headrace/codecs/video/media_replies.h"
+#include "headrace/codecs/video/media_decoder.h"
 
 using headrace::VideoTrack;
 using headrace::YuvFrame;
@@ -19,7 +18,7 @@ uint64_t sum_of(const YuvFrame& frame) {
     const int shift_x = plane ? frame.chroma_x : 0, shift_y = plane ? frame.chroma_y : 0;
     const int columns = (frame.width + (1 << shift_x) - 1) >> shift_x;
     const int rows = (frame.height + (1 << shift_y) - 1) >> shift_y;
-    const int bytes = columns * (frame.bits > 8 ? 2 : 1) + headrace::media::kReadBeyond;
+    const int bytes = columns * (frame.bits > 8 ? 2 : 1) + headrace::media::kReadPadding;
     for (int row = 0; row < rows; ++row) {
       const uint8_t* const begin = frame.plane[plane] + row * frame.stride[plane];
       for (int i = 0; i < bytes; ++i) sum += begin[i];

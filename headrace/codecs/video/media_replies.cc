@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/media_replies.h"
-
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "headrace/codecs/media/media_errors.h"
-#include "headrace/codecs/video/h264_sequence.h"
+#include "headrace/codecs/video/media_decoder.h"
+#include "headrace/codecs/video/nal.h"
 
 namespace headrace {
 namespace {
@@ -36,17 +36,39 @@ bool holds_fields(const media::Frame& frame, const VideoTrack& track) {
 // >= 1
 bool lies_inside(uint64_t offset, int64_t stride, int64_t rows, int64_t row_bytes, size_t bytes) {
   if (stride < row_bytes || stride > int64_t{1} << 32 || offset > bytes) return false;
-  const auto all = (rows - 1) * stride + row_bytes + media::kReadBeyond;
+  const auto all = (rows - 1) * stride + row_bytes + media::kReadPadding;
   return static_cast<uint64_t>(all) <= bytes - offset;
+}
+
+const ErrorCode kMissingFrame{
+    "HR0367", ErrorKind::kData, "frame not decoded",
+    "The container lists a frame, but the decoder did not output one when given the packets "
+    "leading to it. A neighboring frame is never substituted. Usual causes are a truncated file, "
+    "a file cut by a tool that dropped packets, and broadcast H.264 (PAFF) whose frames are two "
+    "fields with a packet each: with both in one packet they decode. Re-encode the file (ffmpeg "
+    "-i in.mp4 out.mp4), or let on_error= decide what happens to such records."};
+
+// "frame 12, of packet 15"; and the packet's position in the file.
+std::string frame_of(const VideoTrack& track, uint32_t packet) {
+  const auto found = std::ranges::find(track.frames, packet);
+  std::string text;
+  if (found != track.frames.end()) {
+    text = "frame " + std::to_string(found - track.frames.begin()) + ", of ";
+  }
+  return text + "packet " + std::to_string(packet);
+}
+
+Where place_of(const VideoTrack& track, uint32_t packet) {
+  return {.offset = packet < track.packets.size() ? track.packets[packet].offset : -1};
 }
 
 }  // namespace
 
 Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t> memory,
                               const VideoTrack& track) {
-  if (!has_known_planes(frame)) return senseless_reply("planes");
+  if (!has_known_planes(frame)) return invalid_reply("planes");
   if (frame.width != track.width || frame.height != track.height) {
-    return undecoded_video(
+    return undecodable_video(
         "its frames are " + std::to_string(frame.width) + " x " + std::to_string(frame.height) +
             ", and the container says " + std::to_string(track.width) + " x " +
             std::to_string(track.height),
@@ -74,8 +96,8 @@ Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t
     out.color.transfer = transfer;
   }
   if (out.color.matrix == ColorMatrix::kOther) {
-    return undecoded_video("its color matrix is not supported",
-                           "convert it: ffmpeg -i in.mp4 -vf colorspace=bt709 out.mp4");
+    return undecodable_video("its color matrix is not supported",
+                             "convert it: ffmpeg -i in.mp4 -vf colorspace=bt709 out.mp4");
   }
   const int sample_bytes = frame.bits > 8 ? 2 : 1;
   for (int plane = 0; plane < frame.planes; ++plane) {
@@ -87,12 +109,38 @@ Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t
         frame.stride[p] % sample_bytes != 0 ||
         !lies_inside(frame.offset[p], frame.stride[p], rows, columns * sample_bytes,
                      memory.size())) {
-      return senseless_reply("offsets of planes");
+      return invalid_reply("offsets of planes");
     }
     out.plane[p] = memory.data() + frame.offset[p];
     out.stride[p] = static_cast<ptrdiff_t>(frame.stride[p]);
   }
   return out;
+}
+
+Error missing_frame(const VideoTrack& track, uint32_t packet, std::span<const uint8_t> bytes) {
+  if (track.codec == VideoCodec::kH264 && is_h264_field(track.parameters, bytes)) {
+    return {.code = &kMissingFrame,
+            .what = "the two fields of a frame are in separate packets: " + frame_of(track, packet),
+            .where = place_of(track, packet),
+            .hint = "write the file again: ffmpeg -i in.mp4 -flags +ildct+ilme out.mp4"};
+  }
+  return {.code = &kMissingFrame,
+          .what = "no frame came out of the decoder for " + frame_of(track, packet),
+          .where = place_of(track, packet),
+          .hint = "re-encode the file, or leave such records out (on_error=)"};
+}
+
+Error damaged_video(const VideoTrack& track, uint32_t packet, std::string what) {
+  if (packet < track.packets.size()) what += ": " + frame_of(track, packet);
+  Error error = damaged_media(std::move(what));
+  error.where = place_of(track, packet);
+  return error;
+}
+
+Error failure_of(const media::Reply& reply, const VideoTrack& track) {
+  Error error = failure_of(reply);
+  if (reply.failure != media::Failure::kDamage) return error;
+  return damaged_video(track, reply.number, std::move(error.what));
 }
 
 }  // namespace headrace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that replace headrace-av and send arbitrary replies: this test program, under other
 // names.
-#include "headrace/codecs/video/media_replies.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -11,7 +10,7 @@
 #include <filesystem>
 
 #include "headrace/base/clock.h"
-#include "headrace/codecs/media/media_program.h"
+#include "headrace/codecs/media/media_process.h"
 #include "headrace/codecs/video/media_decoder.h"
 #include "headrace/codecs/video/video_test_streams.h"
 
@@ -45,7 +44,7 @@ Request heard() {
 }
 
 // How the program of this name misbehaves when asked to decode.
-void misbehave(const std::string& name) {
+void run_hostile_program(const std::string& name) {
   Reply reply{.kind = ReplyKind::kFrame, .frame = good_frame(0)};
   if (name == "ends") _exit(1);
   if (name == "crashes") std::abort();
@@ -105,7 +104,7 @@ void misbehave(const std::string& name) {
   for (;;) {
     const Request request = heard();
     if (request.kind == RequestKind::kDecode) {
-      misbehave(name);
+      run_hostile_program(name);
     } else {
       say({.kind = ReplyKind::kOpened});
     }
@@ -114,7 +113,7 @@ void misbehave(const std::string& name) {
 
 // Runs before main(), with the arguments that glibc passes: acts as headrace-av if started as such.
 __attribute__((constructor)) void be_program(int count, char** arguments) {
-  if (count == 3 && std::strcmp(arguments[2], media::kConfined) == 0) {
+  if (count == 3 && std::strcmp(arguments[2], media::kSandboxed) == 0) {
     pretend(std::filesystem::path(arguments[0]).filename());
   }
 }
@@ -143,15 +142,15 @@ class MediaReplies : public testing::Test {
   }
 };
 
-class MediaRepliesOf : public MediaReplies, public testing::WithParamInterface<const char*> {};
+class HostileMediaReplies : public MediaReplies, public testing::WithParamInterface<const char*> {};
 
-TEST_P(MediaRepliesOf, AHostileProgramAreAnError) {
+TEST_P(HostileMediaReplies, AHostileProgramAreAnError) {
   const Result<void> result = decode(GetParam());
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code->id, "HR0369") << result.error().message();
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, MediaRepliesOf,
+INSTANTIATE_TEST_SUITE_P(Programs, HostileMediaReplies,
                          testing::Values("ends", "crashes", "silent", "short", "long", "unasked",
                                          "twice", "deaf", "outside", "steep", "backwards", "planes",
                                          "colors", "kind", "failure"),
@@ -224,7 +223,7 @@ TEST(YuvFrameOf, PrefersTheStreamsValuesToTheContainers) {
 TEST(YuvFrameOf, EndsExactlyWithTheMemory) {
   media::Frame frame = good_frame(0);
   frame.offset[2] = 32768;
-  const size_t needed = 32768 + 23 * 128 + 32 + media::kReadBeyond;
+  const size_t needed = 32768 + 23 * 128 + 32 + media::kReadPadding;
   const std::vector<uint8_t> memory(needed);
   EXPECT_TRUE(yuv_frame_of(frame, memory, small_track()));
   EXPECT_FALSE(yuv_frame_of(frame, std::span(memory).first(needed - 1), small_track()));

@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "headrace/base/text.h"
-#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/media/mkv_elements.h"
 #include "headrace/codecs/media/mkv_ids.h"
-#include "headrace/codecs/video/color_codes.h"
+#include "headrace/codecs/video/video_track.h"
 
 namespace headrace {
 namespace {
@@ -148,7 +148,7 @@ Result<MkvTrack> choose_track(std::span<const uint8_t> tracks) {
     if (!chosen || (!chosen->enabled && track->enabled)) chosen = track;
   });
   if (!whole) return corrupt_video(kMkvName, "its list of tracks is damaged");
-  if (!chosen) return no_pictures(kMkvName, "has no video track");
+  if (!chosen) return no_video_track(kMkvName, "has no video track");
   return *chosen;
 }
 
@@ -172,31 +172,31 @@ Result<void> take_coding(const MkvTrack& from, VideoTrack& to) {
   if (!coding) {
     std::string name;
     for (const char c : from.codec.substr(0, 40)) name += c < ' ' || c > '~' ? '?' : c;
-    return unread_video(kMkvName, "holds images of the codec \"" + name + "\"",
-                        from.codec.starts_with("V_MS/VFW") ? kRemux : kEncodeAnew);
+    return unsupported_video(kMkvName, "holds images of the codec \"" + name + "\"",
+                             from.codec.starts_with("V_MS/VFW") ? kRemux : kReencode);
   }
-  if (from.encrypted) return unread_video(kMkvName, "is encrypted", "decrypt it first");
-  if (from.encoded) return unread_video(kMkvName, "compresses its packets a second time", kRemux);
+  if (from.encrypted) return unsupported_video(kMkvName, "is encrypted", "decrypt it first");
+  if (from.encoded)
+    return unsupported_video(kMkvName, "compresses its packets a second time", kRemux);
   if (from.alpha) {
-    return unread_video(kMkvName, "has images with alpha, which would be lost",
-                        "drop the alpha channel: ffmpeg -i in.webm -pix_fmt yuv420p out.mp4");
+    return unsupported_video(kMkvName, "has images with alpha, which would be lost",
+                             "drop the alpha channel: ffmpeg -i in.webm -pix_fmt yuv420p out.mp4");
   }
   if (from.time_scale != 1) {
-    return unread_video(kMkvName, "has a separate time base for its images", kRemux);
+    return unsupported_video(kMkvName, "has a separate time base for its images", kRemux);
   }
   if (coding->needs_parameters && from.parameters.empty()) {
     return corrupt_video(kMkvName, std::string(coding->name) + " without parameters");
   }
-  constexpr uint64_t kMostPixels = 1 << 16;
-  if (from.width > kMostPixels || from.height > kMostPixels) {
+  constexpr uint64_t kMaxPixels = 1 << 16;
+  if (from.width > kMaxPixels || from.height > kMaxPixels) {
     return corrupt_video(kMkvName, "its images have " + std::to_string(from.width) + " x " +
                                        std::to_string(from.height) + " pixels");
   }
   const std::optional<int> turns = turns_from(from.roll);
   if (!turns || from.other_pose != 0) {
-    return unread_video(kMkvName,
-                        "rotates its images by an angle that is not a multiple of 90 degrees",
-                        kEncodeAnew);
+    return unsupported_video(
+        kMkvName, "rotates its images by an angle that is not a multiple of 90 degrees", kReencode);
   }
   to.codec = coding->codec;
   to.width = static_cast<int>(from.width);
@@ -259,7 +259,7 @@ Result<MkvHeaders> read_mkv_headers(const ByteRanges& file) {
   }
   if (tracks.empty()) {
     if (out.clusters == 0) return truncated_video(kMkvName, "ends before its list of tracks");
-    return unread_video(kMkvName, "its packets come before its list of tracks", kRemux);
+    return unsupported_video(kMkvName, "its packets come before its list of tracks", kRemux);
   }
   if (scale == 0 || scale > kNanoseconds * 1000)
     return corrupt_video(kMkvName, "its time base is missing");

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/mkv_track.h"
-
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/media/mkv_elements.h"
 #include "headrace/codecs/media/mkv_ids.h"
 #include "headrace/codecs/video/frame_order.h"
 #include "headrace/codecs/video/mkv_headers.h"
+#include "headrace/codecs/video/track_readers.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {
 namespace {
 
-constexpr uint64_t kMostMkvTicks = uint64_t{1} << 60;
+constexpr uint64_t kMaxMkvTicks = uint64_t{1} << 60;
 
 class MkvBlocks {
  public:
@@ -51,7 +50,7 @@ class MkvBlocks {
           good = add_group(element);
           break;
         case mkv::kEncryptedBlock:
-          return unread_video(kMkvName, "is encrypted", "decrypt it first");
+          return unsupported_video(kMkvName, "is encrypted", "decrypt it first");
         case mkv::kSegment:
         case mkv::kHeader:
           return several();
@@ -83,7 +82,9 @@ class MkvBlocks {
     std::optional<uint64_t> duration;
   };
 
-  static Error several() { return unread_video(kMkvName, "is several concatenated files", kRemux); }
+  static Error several() {
+    return unsupported_video(kMkvName, "is several concatenated files", kRemux);
+  }
 
   Result<void> add_group(const MkvElement& group) {
     Group says;
@@ -115,12 +116,13 @@ class MkvBlocks {
     const auto time = static_cast<int16_t>(reader.u16());
     const uint8_t flags = reader.u8();
     if (!reader.good()) return corrupt_video(kMkvName, "a block has no header");
-    if (flags & kLacing) return unread_video(kMkvName, "has several frames in a block", kRemux);
-    if (cluster_ > kMostMkvTicks) return corrupt_video(kMkvName, "its timestamps are out of range");
+    if (flags & kLacing)
+      return unsupported_video(kMkvName, "has several frames in a block", kRemux);
+    if (cluster_ > kMaxMkvTicks) return corrupt_video(kMkvName, "its timestamps are out of range");
     const uint64_t head = block.first.size() - reader.rest().size(), bytes = block.size - head;
     if (bytes == 0) return {};
     if (bytes > INT32_MAX) return corrupt_video(kMkvName, "a frame of gigabytes");
-    if (track_.packets.size() == kMostVideoPackets) return too_many_packets(kMkvName);
+    if (track_.packets.size() == kMaxVideoPackets) return too_many_packets(kMkvName);
     const int64_t pts = static_cast<int64_t>(cluster_) + time - headers_.delay;
     track_.packets.push_back({.offset = static_cast<int64_t>(block.body + head),
                               .size = static_cast<uint32_t>(bytes),
@@ -130,7 +132,7 @@ class MkvBlocks {
       last_ = pts;
       const uint64_t said = group ? group->duration.value_or(0) : 0;
       last_duration_ =
-          said ? static_cast<int64_t>(std::min(said, kMostMkvTicks)) : headers_.duration;
+          said ? static_cast<int64_t>(std::min(said, kMaxMkvTicks)) : headers_.duration;
     }
     return {};
   }
@@ -157,7 +159,7 @@ Result<VideoTrack> read_mkv_track(const ByteRanges& file) {
   if (Result<void> good = order_frames(file, INT64_MIN, INT64_MAX, track); !good) {
     return std::move(good.error());
   }
-  if (track.frames.empty()) return no_pictures(kMkvName, "has no packet in its video track");
+  if (track.frames.empty()) return no_video_track(kMkvName, "has no packet in its video track");
   const auto pts = [&](size_t from_end) {
     return track.packets[track.frames[track.frames.size() - from_end]].pts;
   };
@@ -173,7 +175,7 @@ const VideoContainer kMkv{.name = "mkv",
                           .suffixes = {".mkv", ".webm"},
                           .sniff = begins_like_mkv,
                           .read = read_mkv_track,
-                          .rewrites_sound = true};
+                          .rewrites_audio = true};
 const Register<VideoContainer> registered_mkv(kMkv);
 
 }  // namespace

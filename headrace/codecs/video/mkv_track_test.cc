@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/mkv_track.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "headrace/codecs/media/mkv_test_elements.h"
+#include "headrace/codecs/video/track_readers.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {
@@ -48,7 +47,7 @@ Film short_film() {
       cluster(1000, simple(-20, true, {3, 3, 3, 3})));
 }
 
-TEST(AMatroskaFile, LocatesItsPackets) {
+TEST(MatroskaFile, LocatesItsPackets) {
   const Bytes file = short_film().file();
   const VideoTrack track = mkv_track(file);
   EXPECT_EQ(times_of(track), "0K 80 40 980K");
@@ -65,7 +64,7 @@ TEST(AMatroskaFile, LocatesItsPackets) {
   EXPECT_DOUBLE_EQ(track.seconds(1), 1e-3);
 }
 
-TEST(AMatroskaFile, MayOmitTheLengthsOfItsParts) {
+TEST(MatroskaFile, MayOmitTheLengthsOfItsParts) {
   const Bytes blocks = element(mkv::kTimestamp, 100) + simple(0, true, {0});
   Film film = film_of(endless(mkv::kCluster, blocks) + endless(mkv::kCluster, blocks) +
                       cluster(300, simple(1, true, {0})));
@@ -74,7 +73,7 @@ TEST(AMatroskaFile, MayOmitTheLengthsOfItsParts) {
   EXPECT_EQ(times_of(mkv_track(film.file())), "100K 100K 301K");
 }
 
-TEST(AMatroskaFile, MayHaveItsBlocksInGroups) {
+TEST(MatroskaFile, MayHaveItsBlocksInGroups) {
   const auto group = [](const Bytes& more) {
     return element(mkv::kBlockGroup, element(mkv::kBlock, block(1, 5, 0, {7})) + more);
   };
@@ -87,7 +86,7 @@ TEST(AMatroskaFile, MayHaveItsBlocksInGroups) {
 }
 
 // After a two-byte header, more of a block is available than a reader's buffer holds.
-TEST(AMatroskaFile, MayHaveBlocksInGroupsWhoseSizesTakeOneByte) {
+TEST(MatroskaFile, MayHaveBlocksInGroupsWhoseSizesTakeOneByte) {
   Bytes frame(40, 7);
   frame.back() = 9;
   const Bytes short_block = block(1, 5, 0, frame);
@@ -105,14 +104,14 @@ TEST(AMatroskaFile, MayHaveBlocksInGroupsWhoseSizesTakeOneByte) {
   }
 }
 
-TEST(AMatroskaFile, LastsThroughTheDeclaredOrPreviousFrameDuration) {
+TEST(MatroskaFile, LastsThroughTheDeclaredOrPreviousFrameDuration) {
   Film film = short_film();
   EXPECT_EQ(mkv_track(film.file()).duration, 980 + 900);
   film.more_of_track = element(mkv::kDefaultDuration, 41666667);
   EXPECT_EQ(mkv_track(film.file()).duration, 980 + 42);
 }
 
-TEST(AMatroskaFile, HasItsOwnTimestampScale) {
+TEST(MatroskaFile, HasItsOwnTimestampScale) {
   Film film = short_film();
   film.scale = 20000;
   film.more_of_track = element(mkv::kCodecDelay, 200000);
@@ -126,18 +125,18 @@ TEST(AMatroskaFile, HasItsOwnTimestampScale) {
   EXPECT_EQ(mkv_code(film.file()), "HR0363");
 }
 
-TEST(AMatroskaFile, IgnoresOtherTracks) {
+TEST(MatroskaFile, IgnoresOtherTracks) {
   Film film = film_of(
       cluster(0, element(mkv::kSimpleBlock, block(2, 0, 0x80, {9})) + simple(7, true, {1})));
-  Film sound;
-  sound.type = 2;
-  film.other_tracks = sound.track();
+  Film audio;
+  audio.type = 2;
+  film.other_tracks = audio.track();
   EXPECT_EQ(times_of(mkv_track(film.file())), "7K");
   film.type = 17;
   EXPECT_EQ(mkv_code(film.file()), "HR0364");
 }
 
-TEST(AMatroskaFile, HasColorsAndRotation) {
+TEST(MatroskaFile, HasColorsAndRotation) {
   Film film = short_film();
   film.more_of_video =
       element(mkv::kColor, element(mkv::kMatrixCoefficients, 1) + element(mkv::kRange, 2) +
@@ -158,7 +157,7 @@ TEST(AMatroskaFile, HasColorsAndRotation) {
 }
 
 // VP8 has pictures that are never shown, in packets of their own.
-TEST(AMatroskaFile, HidesInvisibleVp8Frames) {
+TEST(MatroskaFile, HidesInvisibleVp8Frames) {
   Film film = film_of(
       cluster(0, simple(0, true, {0x10}) + simple(39, false, {0x01}) + simple(40, false, {0x11})));
   film.codec = "V_VP8";
@@ -170,7 +169,7 @@ TEST(AMatroskaFile, HidesInvisibleVp8Frames) {
   EXPECT_EQ(mkv_track(film.file()).frames, (std::vector<uint32_t>{0, 2, 3}));
 }
 
-TEST(AMatroskaFile, IsRefusedWithTheReasonIfUnsupported) {
+TEST(MatroskaFile, IsRefusedWithTheReasonIfUnsupported) {
   const auto why = [](const Film& film) { return read_video(film.file()).error().message(); };
   Film film = short_film();
   film.codec = "V_MS/VFW/FOURCC";
@@ -198,7 +197,7 @@ TEST(AMatroskaFile, IsRefusedWithTheReasonIfUnsupported) {
   EXPECT_EQ(mkv_code(twice), "HR0363");
 }
 
-TEST(AMatroskaFile, LosesNoPacketsToElementsOfUnknownLength) {
+TEST(MatroskaFile, LosesNoPacketsToElementsOfUnknownLength) {
   const Bytes group = endless(mkv::kBlockGroup, element(mkv::kBlock, block(1, 5, 0, {7})));
   const Bytes open = endless(mkv::kSimpleBlock, block(1, 5, 0, {7}));
   for (const Bytes& endless_one : {group, open, endless(0x1254C367, {})}) {  // Tags
@@ -208,14 +207,14 @@ TEST(AMatroskaFile, LosesNoPacketsToElementsOfUnknownLength) {
   }
 }
 
-TEST(AMatroskaFile, WithPacketsOutsideItsSegmentIsRefused) {
+TEST(MatroskaFile, WithPacketsOutsideItsSegmentIsRefused) {
   EXPECT_EQ(mkv_code(film_of({}).file() + short_film().clusters), "HR0364");
   const Bytes in_front = element(mkv::kHeader, Bytes{}) + short_film().clusters;
   EXPECT_EQ(mkv_code(in_front + film_of({}).file()), "HR0364");
   EXPECT_EQ(mkv_code(in_front), "HR0362");
 }
 
-TEST(AMatroskaFile, TruncatedOrDamagedIsAnErrorOrATrackWithinTheFile) {
+TEST(MatroskaFile, TruncatedOrDamagedIsAnErrorOrATrackWithinTheFile) {
   const Bytes whole = short_film().file();
   const auto check = [](const Bytes& file) {
     const Result<VideoTrack> track = read_video(file);

@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/media/mp4_boxes.h"
 #include "headrace/codecs/media/mp4_esds.h"
-#include "headrace/codecs/video/color_codes.h"
+#include "headrace/codecs/video/video_track.h"
 
 namespace headrace {
 namespace {
@@ -95,9 +95,9 @@ Result<void> read_mpeg4(std::span<const uint8_t> esds, VideoTrack& track) {
       track.codec = VideoCodec::kMJPEG;
       return {};
     default:
-      return unread_video(kMp4Name,
-                          "holds images of the object type " + std::to_string(stream.object_type),
-                          kEncodeAnew);
+      return unsupported_video(
+          kMp4Name, "holds images of the object type " + std::to_string(stream.object_type),
+          kReencode);
   }
 }
 
@@ -115,14 +115,15 @@ Result<void> read_mp4_sample_entry(std::span<const uint8_t> stsd, std::span<cons
     }
   }
   if (entry.type == box_named("encv")) {
-    return unread_video(kMp4Name, "is encrypted", "decrypt it first");
+    return unsupported_video(kMp4Name, "is encrypted", "decrypt it first");
   }
   const CodedAs* coding = nullptr;
   for (const CodedAs& each : kCodings) {
     if (each.name == entry.type) coding = &each;
   }
   if (!coding) {
-    return unread_video(kMp4Name, "holds images of the codec " + name_of(entry.type), kEncodeAnew);
+    return unsupported_video(kMp4Name, "holds images of the codec " + name_of(entry.type),
+                             kReencode);
   }
   BigEndianReader reader(entry.content);
   reader.skip(6);
@@ -133,8 +134,8 @@ Result<void> read_mp4_sample_entry(std::span<const uint8_t> stsd, std::span<cons
   reader.skip(50);
   if (!reader.good()) return corrupt_video(kMp4Name, "its stsd box is too short");
   if (!lies_in_this_file(dinf, reference)) {
-    return unread_video(kMp4Name, "has its images in another file, which is never opened",
-                        "make one file of them: ffmpeg -i in.mov -c copy out.mp4");
+    return unsupported_video(kMp4Name, "has its images in another file, which is never opened",
+                             "make one file of them: ffmpeg -i in.mov -c copy out.mp4");
   }
   track.codec = coding->codec;
   const std::span<const uint8_t> boxes = reader.rest();

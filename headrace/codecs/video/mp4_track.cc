@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/mp4_track.h"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -8,12 +6,12 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/media/mp4_boxes.h"
-#include "headrace/codecs/media/mp4_fragments.h"
 #include "headrace/codecs/media/mp4_sample_table.h"
 #include "headrace/codecs/video/frame_order.h"
 #include "headrace/codecs/video/mp4_sample_entry.h"
+#include "headrace/codecs/video/track_readers.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {
@@ -113,8 +111,8 @@ Result<Mp4Trak> choose(Bytes moov) {
     const std::optional<Mp4Trak> trak = read_trak(box.content);
     if (!trak) return corrupt_video(kMp4Name, "a track has incomplete headers");
     traks.push_back(*trak);
-    constexpr size_t kMostTraks = 1000;
-    if (traks.size() > kMostTraks) return corrupt_video(kMp4Name, "it has thousands of tracks");
+    constexpr size_t kMaxTraks = 1000;
+    if (traks.size() > kMaxTraks) return corrupt_video(kMp4Name, "it has thousands of tracks");
   }
   if (boxes.broken()) return corrupt_video(kMp4Name, "its moov box is damaged");
   const std::vector<uint32_t> chapters = chapters_of(traks);
@@ -124,7 +122,7 @@ Result<Mp4Trak> choose(Bytes moov) {
     if (trak.handler != box_named("vide") || is_chapters) continue;
     if (!chosen || (!chosen->enabled && trak.enabled)) chosen = &trak;
   }
-  if (!chosen) return no_pictures(kMp4Name, "has no video track");
+  if (!chosen) return no_video_track(kMp4Name, "has no video track");
   return *chosen;
 }
 
@@ -191,10 +189,10 @@ Result<VideoTrack> read_mp4_track(const ByteRanges& file) {
   track.ticks_per_second = trak->ticks_per_second;
   const std::optional<int> turns = quarter_turns(product(trak->matrix, whole));
   if (!turns) {
-    return unread_video(
+    return unsupported_video(
         kMp4Name,
         "mirrors its images, or rotates them by an angle that is not a multiple of 90 degrees",
-        kEncodeAnew);
+        kReencode);
   }
   track.quarter_turns = *turns;
   Result<Mp4Packets> packets = read_packets(file, *top, *trak);
@@ -214,7 +212,7 @@ Result<VideoTrack> read_mp4_track(const ByteRanges& file) {
     return std::move(good.error());
   }
   if (track.frames.empty()) {
-    return no_pictures(
+    return no_video_track(
         kMp4Name, "shows none of its " + std::to_string(track.packets.size()) + " video packets");
   }
   for (MediaPacket& packet : track.packets) packet.pts += edits->delay;

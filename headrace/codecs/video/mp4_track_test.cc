@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/mp4_track.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "headrace/codecs/media/mp4_test_boxes.h"
+#include "headrace/codecs/video/track_readers.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {
@@ -44,14 +43,14 @@ std::vector<int64_t> times_of(const VideoTrack& track) {
   return times;
 }
 
-TEST(AnMp4File, LocatesItsPackets) {
+TEST(Mp4File, LocatesItsPackets) {
   for (const bool first : {true, false}) {
     for (const bool wide : {true, false}) {
       for (const uint32_t chunk : {1u, 2u, 3u, 7u, 50u}) {
         Movie movie = counting_movie(7);
         movie.moov_first = first;
         movie.wide_chunks = wide;
-        movie.samples_a_chunk = chunk;
+        movie.samples_per_chunk = chunk;
         const Bytes file = movie.file();
         const VideoTrack track = track_of(file);
         expect_counting(file, track, 7);
@@ -69,7 +68,7 @@ TEST(AnMp4File, LocatesItsPackets) {
   }
 }
 
-TEST(AnMp4File, ReadsSizesInEveryForm) {
+TEST(Mp4File, ReadsSizesInEveryForm) {
   Movie movie = counting_movie(3);
   movie.instead["stsz"] = {};
   EXPECT_EQ(code_of(movie.file()), "HR0361");
@@ -94,7 +93,7 @@ TEST(AnMp4File, ReadsSizesInEveryForm) {
   }
 }
 
-TEST(AnMp4File, ShowsFramesInTheOrderOfTheirTimes) {
+TEST(Mp4File, ShowsFramesInTheOrderOfTheirTimes) {
   Movie movie = counting_movie(5);  // I P B B P
   const int32_t delays[] = {20, 40, 10, 10, 20};
   for (size_t i = 0; i < 5; ++i) movie.samples[i].delay = delays[i];
@@ -103,14 +102,14 @@ TEST(AnMp4File, ShowsFramesInTheOrderOfTheirTimes) {
   EXPECT_EQ(times_of(track), (std::vector<int64_t>{20, 30, 40, 50, 60}));
 }
 
-TEST(AnMp4File, MayHaveDelaysBelowZero) {
+TEST(Mp4File, MayHaveDelaysBelowZero) {
   Movie movie = counting_movie(3);
   movie.samples[1].delay = 10;
   movie.samples[2].delay = -10;
   EXPECT_EQ(track_of(movie.file()).frames, (std::vector<uint32_t>{0, 2, 1}));
 }
 
-TEST(AnMp4File, BeginsAtItsEditList) {
+TEST(Mp4File, BeginsAtItsEditList) {
   Movie movie = counting_movie(6);
   movie.elst = numbers({0, 1, 100, 20, 0x10000});  // 100 / 1000 s of the media, from 20 / 300 s on
   const VideoTrack track = track_of(movie.file());
@@ -120,13 +119,13 @@ TEST(AnMp4File, BeginsAtItsEditList) {
   EXPECT_EQ(track.duration, 30);
 }
 
-TEST(AnMp4File, MayBeginLate) {
+TEST(Mp4File, MayBeginLate) {
   Movie movie = counting_movie(3);
   movie.elst = numbers({0, 2, 500, 0xFFFFFFFF, 0x10000, 100, 0, 0x10000});
   EXPECT_EQ(times_of(track_of(movie.file())), (std::vector<int64_t>{150, 160, 170}));
 }
 
-TEST(AnMp4File, MayHaveConsecutiveEdits) {
+TEST(Mp4File, MayHaveConsecutiveEdits) {
   Movie movie = counting_movie(6);
   movie.elst = numbers({0, 2, 100, 0, 0x10000, 100, 30, 0x10000});
   EXPECT_EQ(track_of(movie.file()).frames.size(), 6u);
@@ -134,7 +133,7 @@ TEST(AnMp4File, MayHaveConsecutiveEdits) {
   EXPECT_EQ(track_of(movie.file()).frames.size(), 6u);
 }
 
-TEST(AnMp4File, IsRefusedIfItsEditsAreUnsupported) {
+TEST(Mp4File, IsRefusedIfItsEditsAreUnsupported) {
   Movie movie = counting_movie(6);
   for (const Bytes& elst :
        {numbers({0, 2, 100, 30, 0x10000, 100, 0, 0x10000}),                        // backwards
@@ -151,7 +150,7 @@ TEST(AnMp4File, IsRefusedIfItsEditsAreUnsupported) {
   EXPECT_EQ(code_of(movie.file()), "HR0364");  // after the end: nothing is shown
 }
 
-TEST(AnMp4File, HasItsRotation) {
+TEST(Mp4File, HasItsRotation) {
   const uint32_t one = 0x10000, minus = 0xFFFF0000;
   const std::vector<std::pair<int, std::vector<uint32_t>>> matrices{
       {0, {one, 0, 0, 0, one, 0}},       {1, {0, one, 0, minus, 0, 0}},
@@ -170,7 +169,7 @@ TEST(AnMp4File, HasItsRotation) {
   }
 }
 
-TEST(AnMp4File, HasItsColors) {
+TEST(Mp4File, HasItsColors) {
   Movie movie = counting_movie(1);
   const Bytes coded = movie.entry_boxes;
   movie.entry_boxes = coded + box("colr", text("nclx") + Bytes{0, 9, 0, 16, 0, 9, 0x80});
@@ -184,7 +183,7 @@ TEST(AnMp4File, HasItsColors) {
             (VideoColor{ColorMatrix::kOther, ColorRange::kLimited, ColorTransfer::kHLG}));
 }
 
-TEST(AnMp4File, IsRefusedWithTheReasonIfUnsupported) {
+TEST(Mp4File, IsRefusedWithTheReasonIfUnsupported) {
   Movie movie = counting_movie(2);
   movie.entry = "s263";
   EXPECT_EQ(code_of(movie.file()), "HR0363");
@@ -196,7 +195,7 @@ TEST(AnMp4File, IsRefusedWithTheReasonIfUnsupported) {
   EXPECT_NE(read_video(movie.file()).error().what.find("another file"), std::string::npos);
   movie = counting_movie(2);
   movie.instead["stsc"] = numbers({0, 2, 1, 1, 1, 2, 1, 2});
-  movie.samples_a_chunk = 1;
+  movie.samples_per_chunk = 1;
   EXPECT_NE(read_video(movie.file()).error().what.find("codec parameters"), std::string::npos);
   movie = counting_movie(2);
   movie.handler = "soun";
@@ -206,7 +205,7 @@ TEST(AnMp4File, IsRefusedWithTheReasonIfUnsupported) {
   EXPECT_EQ(code_of(text("ffconcat version 1.0\nfile other.mp4\n")), "HR0360");
 }
 
-TEST(AnMp4File, WithTablesThatDoNotFitTogetherIsCorrupt) {
+TEST(Mp4File, WithTablesThatDoNotFitTogetherIsCorrupt) {
   const auto with = [](const std::string& type, const Bytes& content) {
     Movie movie = counting_movie(4);
     movie.instead[type] = content;
@@ -228,7 +227,7 @@ TEST(AnMp4File, WithTablesThatDoNotFitTogetherIsCorrupt) {
   EXPECT_EQ(with("stss", numbers({0, 0})), "good");                   // no key frames at all
 }
 
-TEST(AnMp4File, ThatClaimsBillionsOfPacketsIsRefusedCheaply) {
+TEST(Mp4File, ThatClaimsBillionsOfPacketsIsRefusedCheaply) {
   for (const Bytes& stsz : {numbers({0, 1, 0xFFFFFFFF}), numbers({0, 0x10000, 0xFFFFFFFF})}) {
     Movie movie = counting_movie(4);
     movie.instead["stsz"] = stsz;
@@ -240,14 +239,14 @@ TEST(AnMp4File, ThatClaimsBillionsOfPacketsIsRefusedCheaply) {
   }
 }
 
-TEST(AnMp4File, IgnoresEmptyPackets) {
+TEST(Mp4File, IgnoresEmptyPackets) {
   Movie movie = counting_movie(3);
   movie.samples[1].content.clear();
   const VideoTrack track = track_of(movie.file());
   EXPECT_EQ(times_of(track), (std::vector<int64_t>{0, 20}));
 }
 
-TEST(AnMp4File, UsesItsFirstTrackThatIsNotAThumbnail) {
+TEST(Mp4File, UsesItsFirstTrackThatIsNotAThumbnail) {
   Movie chapters = counting_movie(1), pictures = counting_movie(3), off = counting_movie(5);
   off.track_flags = 0;
   const Bytes ftyp = box("ftyp", text("qt  ") + numbers({0}));
@@ -273,14 +272,16 @@ Bytes fragment(const Bytes& tfhd, const Bytes& tfdt, const Bytes& run, const Byt
   return moof(static_cast<uint32_t>(moof(0).size() + 8)) + box("mdat", data);
 }
 
-TEST(AnMp4File, MayComeInFragments) {
+TEST(Mp4File, MayComeInFragments) {
   Movie movie;
   // Defaults of packets, unless a run overrides them: 10 ticks, 2 bytes, not a key frame.
   movie.more_of_moov = box("mvex", box("trex", numbers({0, 1, 1, 10, 2, 0x10000})));
-  const Bytes tfhd = numbers({0x20000, 1}), sizes_unsaid = numbers({0x05, 3}), first_is_key(4, 0);
+  const Bytes tfhd = numbers({0x20000, 1}), sizes_unspecified = numbers({0x05, 3}),
+              first_is_key(4, 0);
   Bytes file = box("ftyp", text("iso5") + numbers({0})) + movie.moov(0);
-  file = file + fragment(tfhd, {}, sizes_unsaid, first_is_key, {0, 0, 1, 1, 2, 2});
-  file = file + fragment(tfhd, numbers({0, 100}), sizes_unsaid, first_is_key, {3, 3, 4, 4, 5, 5});
+  file = file + fragment(tfhd, {}, sizes_unspecified, first_is_key, {0, 0, 1, 1, 2, 2});
+  file =
+      file + fragment(tfhd, numbers({0, 100}), sizes_unspecified, first_is_key, {3, 3, 4, 4, 5, 5});
   const Bytes rows = numbers({7, 1, 0, 7, 5, 3, 0x10000, static_cast<uint32_t>(-7)});
   file = file + fragment(tfhd, {}, numbers({0xF01, 2}), rows, {6, 7, 7, 7});
   const VideoTrack track = track_of(file);
@@ -295,7 +296,7 @@ TEST(AnMp4File, MayComeInFragments) {
   EXPECT_EQ(code_of(file), "HR0362");
 }
 
-TEST(AnMp4File, ThatClaimsBillionsOfPacketsInFragmentsIsRefusedCheaply) {
+TEST(Mp4File, ThatClaimsBillionsOfPacketsInFragmentsIsRefusedCheaply) {
   Movie movie;
   for (const uint32_t size : {0u, 1u}) {
     movie.more_of_moov = box("mvex", box("trex", numbers({0, 1, 1, 10, size, 0})));
@@ -305,7 +306,7 @@ TEST(AnMp4File, ThatClaimsBillionsOfPacketsInFragmentsIsRefusedCheaply) {
   }
 }
 
-TEST(AnMp4File, OfManyFragmentsAndTracksTakesNoQuadraticTime) {
+TEST(Mp4File, OfManyFragmentsAndTracksTakesNoQuadraticTime) {
   constexpr uint32_t kMany = 100000;  // processing every pair would take minutes
   Movie movie;
   Bytes trexes, trafs;
@@ -320,7 +321,7 @@ TEST(AnMp4File, OfManyFragmentsAndTracksTakesNoQuadraticTime) {
             "HR0364");
 }
 
-TEST(AnMp4File, OfFragmentsWithImpossibleDurationsIsCorrupt) {
+TEST(Mp4File, OfFragmentsWithImpossibleDurationsIsCorrupt) {
   Movie movie;
   movie.more_of_moov = box("mvex", box("trex", numbers({0, 1, 1, 0xFFFFFFFF, 0, 0})));
   const Bytes empty =
@@ -328,7 +329,7 @@ TEST(AnMp4File, OfFragmentsWithImpossibleDurationsIsCorrupt) {
   EXPECT_EQ(code_of(box("ftyp", text("iso5") + numbers({0})) + movie.moov(0) + empty), "HR0361");
 }
 
-TEST(AnMp4File, TruncatedOrDamagedIsAnErrorOrATrackWithinTheFile) {
+TEST(Mp4File, TruncatedOrDamagedIsAnErrorOrATrackWithinTheFile) {
   Movie movie = counting_movie(9);
   movie.elst = numbers({0, 1, 300, 0, 0x10000});
   const Bytes whole = movie.file();

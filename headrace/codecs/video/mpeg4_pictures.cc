@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "headrace/codecs/media/big_endian_bits.h"
+#include "headrace/codecs/media/big_endian_reader.h"
 
 namespace headrace {
 namespace {
@@ -64,13 +64,13 @@ bool begins_with(std::span<const uint8_t> text, std::string_view word) {
   return text.size() >= word.size() && std::memcmp(text.data(), word.data(), word.size()) == 0;
 }
 
-bool says_encoder(std::span<const uint8_t> text) {
+bool names_known_encoder(std::span<const uint8_t> text) {
   constexpr std::string_view kNames[] = {"DivX", "XviD", "Lavc", "FFmpeg", "ffmpeg"};
   return std::ranges::any_of(kNames, [text](auto name) { return begins_with(text, name); });
 }
 
 // "DivX503b1393p": a version, a build, and a letter.
-bool says_packed(std::span<const uint8_t> text) {
+bool says_packed_bitstream(std::span<const uint8_t> text) {
   if (!begins_with(text, "DivX")) return false;
   const auto skip_digits = [&text] {
     while (!text.empty() && text[0] >= '0' && text[0] <= '9') text = text.subspan(1);
@@ -119,8 +119,8 @@ void Mpeg4Layer::learn(std::span<const uint8_t> bytes) {
         interlaced = found.interlaced;
       }
     } else if (code == kUserData) {
-      packs_pictures = packs_pictures || says_packed(content);
-      names_encoder = names_encoder || says_encoder(content);
+      packs_pictures = packs_pictures || says_packed_bitstream(content);
+      names_encoder = names_encoder || names_known_encoder(content);
     }
     at = next;
   }

@@ -19,7 +19,7 @@ Mpeg4Layer layer_of(const Bytes& bytes) {
   return layer;
 }
 
-TEST(PicturesOfMpeg4, AreFoundByTheirStartCodesWithTheirType) {
+TEST(Mpeg4Pictures, AreFoundByTheirStartCodesWithTheirType) {
   const Bytes bytes = kLayer + Bytes{0, 0, 1, 0xB3, 0, 16, 7} + picture('I') + picture('B') +
                       picture('S') + picture('P');
   size_t from = 0;
@@ -35,7 +35,7 @@ TEST(PicturesOfMpeg4, AreFoundByTheirStartCodesWithTheirType) {
   EXPECT_FALSE(next_mpeg4_picture(Bytes{}));
 }
 
-TEST(ParametersOfMpeg4, AreTheHeadersBeforeFramesAndGroups) {
+TEST(Mpeg4Parameters, AreTheHeadersBeforeFramesAndGroups) {
   const Bytes said = user_data("Lavc58");
   EXPECT_EQ(mpeg4_parameters(kLayer + said + picture('I')).size(), kLayer.size() + said.size());
   EXPECT_EQ(mpeg4_parameters(kLayer + Bytes{0, 0, 1, 0xB3, 0} + picture('I')).size(),
@@ -43,14 +43,14 @@ TEST(ParametersOfMpeg4, AreTheHeadersBeforeFramesAndGroups) {
   EXPECT_EQ(mpeg4_parameters(picture('I')).size(), 0u);
 }
 
-TEST(ALayerOfMpeg4, HasTheNumberOfBitsOfATime) {
+TEST(Mpeg4Layer, HasTheNumberOfBitsOfATime) {
   EXPECT_EQ(layer_of(kLayer).time_bits, 5);
   // headers in the packet itself come first
   EXPECT_EQ(layer_of(picture('I') + kLayer).time_bits, 0);
   EXPECT_EQ(layer_of(Bytes{0, 0, 1, 0x20, 0}).time_bits, 0);
 }
 
-TEST(ALayerOfMpeg4, ReportsWhetherItsFramesHoldFields) {
+TEST(Mpeg4Layer, ReportsWhetherItsFramesHoldFields) {
   for (const Bytes& fields : {kFields, kFieldsAtFixedRate}) {
     EXPECT_TRUE(layer_of(fields).interlaced);
     EXPECT_EQ(layer_of(fields).time_bits, 5);
@@ -60,7 +60,7 @@ TEST(ALayerOfMpeg4, ReportsWhetherItsFramesHoldFields) {
   EXPECT_FALSE(layer_of(kLayer).interlaced);
 }
 
-TEST(ALayerOfMpeg4, RecognizesEmptyFrames) {
+TEST(Mpeg4Layer, RecognizesEmptyFrames) {
   const Mpeg4Layer layer = layer_of(kLayer);
   const Bytes full = picture('P'), empty = picture('P', false);
   EXPECT_FALSE(layer.is_empty(*next_mpeg4_picture(full)));
@@ -70,7 +70,7 @@ TEST(ALayerOfMpeg4, RecognizesEmptyFrames) {
   EXPECT_FALSE(layer.is_empty(*next_mpeg4_picture(endless)));
 }
 
-TEST(UserDataOfMpeg4, NamesTheEncoderAndPackedFrames) {
+TEST(Mpeg4UserData, NamesTheEncoderAndPackedFrames) {
   const auto packs = [](std::string_view said) { return layer_of(user_data(said)).packs_pictures; };
   EXPECT_TRUE(packs("DivX503b1393p"));
   EXPECT_TRUE(packs("DivX501Build413p"));
@@ -83,12 +83,12 @@ TEST(UserDataOfMpeg4, NamesTheEncoderAndPackedFrames) {
   EXPECT_FALSE(layer_of(kLayer + user_data("Somebody")).names_encoder);
 }
 
-TEST(PicturesOfMpeg4, SurviveAnyBytes) {
+TEST(Mpeg4Pictures, SurviveAnyBytes) {
   std::mt19937 random(1);
-  const Bytes sound = kLayer + user_data("DivX503b1393p") + picture('I') + picture('B');
+  const Bytes valid = kLayer + user_data("DivX503b1393p") + picture('I') + picture('B');
   for (int i = 0; i < 20'000; ++i) {
-    Bytes bytes = sound;
-    bytes.resize(random() % (sound.size() + 1));
+    Bytes bytes = valid;
+    bytes.resize(random() % (valid.size() + 1));
     for (int k = 0; k < 3 && !bytes.empty(); ++k) {
       bytes[random() % bytes.size()] = static_cast<uint8_t>(random());
     }

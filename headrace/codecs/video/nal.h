@@ -4,7 +4,7 @@
 //
 // Units are found only by the lengths before them: the start code 00 00 01, which separates them in
 // streams, would be a length of 256 to 511 in files. For anything unparseable, assumes the case
-// that needs the most decoding.
+// that needs the most decoding. Also reads the sequence parameter sets of H.264.
 #pragma once
 
 #include <cstdint>
@@ -34,5 +34,12 @@ bool is_droppable(const NalFraming& framing, std::span<const uint8_t> packet);
 
 // The x264 build that made the stream, if the packet specifies it.
 std::optional<int> x264_build(const NalFraming& framing, std::span<const uint8_t> packet);
+
+// Whether an H.264 track's pictures may be coded as fields, or contain field-coded blocks
+// (frame_mbs_only_flag of its sequence parameter sets is 0: ITU-T H.264, 7.3.2.1.1). True if the
+// parameters (avcC) do not say.
+bool may_hold_h264_fields(std::span<const uint8_t> avcc);
+// Whether a packet begins with a field coded as a picture of its own (field_pic_flag is 1).
+bool is_h264_field(std::span<const uint8_t> avcc, std::span<const uint8_t> packet);
 
 }  // namespace headrace

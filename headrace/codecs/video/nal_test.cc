@@ -47,7 +47,7 @@ TEST(NalUnits, MayHaveTheLengthOfAStartCode) {
   }
 }
 
-TEST(APacketOfH264, BeginsDecodingWithAnIdrImageOrWhereItRecoversExactly) {
+TEST(H264Packet, BeginsDecodingWithAnIdrImageOrWhereItRecoversExactly) {
   const NalFraming framing = h264();
   EXPECT_TRUE(begins_decoding(framing, packet_of({kParameterSet, kIdr})));
   EXPECT_TRUE(is_idr(framing, packet_of({kParameterSet, kIdr})));
@@ -68,7 +68,7 @@ TEST(APacketOfH264, BeginsDecodingWithAnIdrImageOrWhereItRecoversExactly) {
   EXPECT_TRUE(begins_decoding(framing, packet_of({both, kReference})));
 }
 
-TEST(APacketOfH264, CanBeDroppedIfNoSliceIsAReference) {
+TEST(H264Packet, CanBeDroppedIfNoSliceIsAReference) {
   const NalFraming framing = h264();
   EXPECT_TRUE(is_droppable(framing, packet_of({kOther})));
   EXPECT_TRUE(is_droppable(framing, packet_of({{0x09, 0xF0}, sei(5, {1, 2}), kOther, kOther})));
@@ -84,7 +84,7 @@ TEST(APacketOfH264, CanBeDroppedIfNoSliceIsAReference) {
   EXPECT_FALSE(is_droppable(framing, packet_of({kOther, {}})));
 }
 
-TEST(APacketOfHEVC, BeginsDecodingWithARandomAccessImage) {
+TEST(HevcPacket, BeginsDecodingWithARandomAccessImage) {
   for (int type = 0; type < 32; ++type) {
     EXPECT_EQ(begins_decoding(hevc(1), packet_of({hevc_unit(32), hevc_unit(type)})),
               type >= 16 && type <= 21)
@@ -92,7 +92,7 @@ TEST(APacketOfHEVC, BeginsDecodingWithARandomAccessImage) {
   }
 }
 
-TEST(APacketOfHEVC, CanBeDroppedInTheHighestLayerOnly) {
+TEST(HevcPacket, CanBeDroppedInTheHighestLayerOnly) {
   for (int type = 0; type < 32; ++type) {
     const bool even = type <= 14 && type % 2 == 0;
     EXPECT_EQ(is_droppable(hevc(1), packet_of({hevc_unit(type)})), even) << type;
@@ -107,9 +107,9 @@ TEST(APacketOfHEVC, CanBeDroppedInTheHighestLayerOnly) {
   }
 }
 
-TEST(APacketOfH264, SaysWhichBuildOfX264MadeIt) {
+TEST(H264Packet, SaysWhichBuildOfX264MadeIt) {
   const auto build_of = [](std::string_view says) {
-    return x264_build(h264(), packet_of({x264_says(says), kIdr}));
+    return x264_build(h264(), packet_of({x264_sei(says), kIdr}));
   };
   EXPECT_EQ(build_of("x264 - core 120 r2164 da19765 - H.264/MPEG-4 AVC codec"), 120);
   EXPECT_EQ(build_of("x264 - core 164"), 164);
@@ -118,7 +118,7 @@ TEST(APacketOfH264, SaysWhichBuildOfX264MadeIt) {
   EXPECT_EQ(x264_build(h264(), packet_of({kIdr})), std::nullopt);
 }
 
-TEST(APacket, OfAnyBytesIsParsedWithinItsBounds) {
+TEST(NalPacket, OfAnyBytesIsParsedWithinItsBounds) {
   std::mt19937 random(1);
   const NalFraming framings[] = {h264(1), h264(2), h264(4), hevc(1), hevc(2)};
   for (int i = 0; i < 20000; ++i) {

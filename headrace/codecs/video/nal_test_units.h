@@ -45,7 +45,7 @@ inline Bytes sei(uint8_t type, const Bytes& content) {
 }
 
 // After the 16 bytes of the UUID.
-inline Bytes x264_says(std::string_view text) {
+inline Bytes x264_sei(std::string_view text) {
   return sei(5, Bytes(16, 0) + Bytes(text.begin(), text.end()));
 }
 

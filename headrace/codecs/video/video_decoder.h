@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes packets to frames: in another process, headrace-av, or for animations in this one;
 // callers cannot tell. A decoder is for one thread, and keeps its library's state from one call to
-// the next.
+// the next. A thread keeps its decoders between videos; each is started on first use.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "headrace/base/error.h"
 #include "headrace/codecs/media/media_options.h"
@@ -44,5 +47,34 @@ struct VideoDecoderOptions : MediaOptions {
 
 // HR0370 if no decoder is available: the message says what is missing.
 Result<std::unique_ptr<VideoDecoder>> make_video_decoder(const VideoDecoderOptions& options);
+
+// A built-in decoder that needs no video library: one per family of codecs, each in its own folder,
+// which registers it.
+struct BuiltInVideoDecoder {
+  std::string_view name;  // "animation"
+  bool (*decodes)(VideoCodec codec);
+  std::unique_ptr<VideoDecoder> (*make)(const VideoDecoderOptions& options);
+};
+
+// The decoders of one thread.
+class VideoDecoders {
+ public:
+  // Like VideoDecoder::decode(), with a decoder for the track's codec. A new decoder is made if
+  // `options` other than `stop` have changed.
+  Result<void> decode(const VideoTrack& track, const ByteRanges& file, const FramePlan& plan,
+                      FrameSink& sink, const VideoDecoderOptions& options);
+  // Uses this decoder, regardless of the options; for tests.
+  void use(std::unique_ptr<VideoDecoder> decoder) { decoder_ = std::move(decoder); }
+  // Decoding time since the last call.
+  double take_seconds() { return std::exchange(seconds_, 0); }
+
+ private:
+  std::unique_ptr<VideoDecoder> decoder_, animations_;
+  double seconds_ = 0;
+};
+
+// Upper bound on a frame's memory before decoding, from the size and profile that the container
+// specifies. A stream that differs from them is detected when its frames are output.
+size_t max_frame_bytes(const VideoTrack& track);
 
 }  // namespace headrace

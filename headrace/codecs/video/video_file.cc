@@ -5,7 +5,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
-#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 
 namespace headrace {
 
@@ -19,7 +19,7 @@ const VideoContainer* video_container_of(std::span<const uint8_t> bytes) {
 }
 
 bool begins_like_video(std::span<const uint8_t> bytes) {
-  return video_container_of(bytes) != nullptr && !begins_like_picture(bytes);
+  return video_container_of(bytes) != nullptr && !begins_like_image(bytes);
 }
 
 Result<VideoTrack> read_video(const ByteRanges& file) {
@@ -35,11 +35,11 @@ Result<VideoTrack> read_video(const ByteRanges& file) {
                        "-fflags +genpts -i FILE -c copy out.mp4; else leave it out");
 }
 
-size_t sound_working_bytes(const VideoTrack& track, const ByteRanges& file) {
+size_t audio_working_bytes(const VideoTrack& track, const ByteRanges& file) {
   constexpr size_t kDecoder = size_t{8} << 20;
   const Result<std::span<const uint8_t>> first = file.at(0, kVideoSignature);
   const VideoContainer* const container = first ? video_container_of(*first) : nullptr;
-  if (!container || !container->rewrites_sound) return kDecoder;
+  if (!container || !container->rewrites_audio) return kDecoder;
   uint64_t pictures = 0;
   for (const MediaPacket& packet : track.packets) pictures += packet.size;
   const uint64_t others = file.size() - std::min(pictures, file.size());

@@ -22,7 +22,7 @@ struct VideoContainer {
   // The first video track. Time is proportional to the file, memory to its tables.
   Result<VideoTrack> (*read)(const ByteRanges& file);
   // Whether all audio packets are copied into another container before the audio is decoded.
-  bool rewrites_sound = false;
+  bool rewrites_audio = false;
 };
 
 // How many leading bytes sniff() needs.
@@ -36,6 +36,6 @@ bool begins_like_video(std::span<const uint8_t> bytes);
 Result<VideoTrack> read_video(const ByteRanges& file);
 
 // Upper bound on the memory for its audio: all bytes of the file that are not frames.
-size_t sound_working_bytes(const VideoTrack& track, const ByteRanges& file);
+size_t audio_working_bytes(const VideoTrack& track, const ByteRanges& file);
 
 }  // namespace headrace

@@ -18,7 +18,7 @@ namespace headrace {
 namespace {
 
 // A reader's result, and a plan of a few frames.
-std::string said_of(const ByteRanges& file) {
+std::string result_of(const ByteRanges& file) {
   const Result<VideoTrack> track = read_video(file);
   if (!track) return std::string(track.error().code->id) + " " + track.error().what;
   std::string out = std::to_string(track->packets.size()) + " ";
@@ -53,7 +53,8 @@ TEST(VideoFile, ReadByRangeEqualsTheWholeFile) {
           .write(reinterpret_cast<const char*>(part.data()), std::streamsize(bytes));
       Result<File> file = File::open(path);
       ASSERT_TRUE(file);
-      EXPECT_EQ(said_of(ByteRanges(std::make_shared<const File>(std::move(*file)))), said_of(part));
+      EXPECT_EQ(result_of(ByteRanges(std::make_shared<const File>(std::move(*file)))),
+                result_of(part));
     }
     ++files;
   }

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "headrace/base/byte_stream.h"
-#include "headrace/codecs/media/container_errors.h"
+#include "headrace/codecs/media/media_errors.h"
 
 namespace headrace {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kIndexMagic = "HRVIDEO1";
 constexpr size_t kHashBytes = 8;
 // Limit for times, so that sums cannot overflow.
-constexpr int64_t kMostIndexTime = int64_t{1} << 61;
+constexpr int64_t kMaxIndexTime = int64_t{1} << 61;
 
 const ErrorCode kBadVideoIndex{
     "HR0366", ErrorKind::kData, "video index does not match",
@@ -146,7 +146,7 @@ bool read_packets(ByteReader& in, uint64_t file_bytes, VideoTrack& track) {
         // any value is accepted here and checked later
         pts += static_cast<uint64_t>(unfolded(delta)) * unit;
         to[i].pts = static_cast<int64_t>(pts);
-        return to[i].pts >= -kMostIndexTime && to[i].pts <= kMostIndexTime;
+        return to[i].pts >= -kMaxIndexTime && to[i].pts <= kMaxIndexTime;
       })) {
     return false;
   }
@@ -193,7 +193,7 @@ bool read_head(ByteReader& in, VideoTrack& track) {
          transfer <= static_cast<uint8_t>(ColorTransfer::kHLG) && track.width >= 0 &&
          track.height >= 0 && track.width <= 1 << 16 && track.height <= 1 << 16 &&
          track.ticks_per_second > 0 && track.ticks_divisor > 0 &&
-         track.duration >= -kMostIndexTime && track.duration <= kMostIndexTime;
+         track.duration >= -kMaxIndexTime && track.duration <= kMaxIndexTime;
 }
 
 void write_head(const VideoTrack& track, ByteWriter& out) {
@@ -243,7 +243,7 @@ Result<VideoTrack> track_from_video_index(std::span<const uint8_t> index, uint64
   const auto packets = in.number<uint32_t>(), frames = in.number<uint32_t>();
   // A packet takes at least a byte, for its size; a frame takes none, but there are not more frames
   // than packets.
-  if (!in.good() || packets > in.left() || packets > kMostVideoPackets || frames > packets) {
+  if (!in.good() || packets > in.left() || packets > kMaxVideoPackets || frames > packets) {
     return bad_index("it has more packets than bytes");
   }
   track.packets.resize(packets);

@@ -67,7 +67,7 @@ void expect_same(const VideoTrack& a, const VideoTrack& b) {
   }
 }
 
-TEST(AVideoIndex, RestoresTheTrack) {
+TEST(VideoIndex, RestoresTheTrack) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     const VideoTrack track = drawn_track(seed);
     const Result<VideoTrack> back = track_from_video_index(video_index_of(track), kFileBytes);
@@ -76,7 +76,7 @@ TEST(AVideoIndex, RestoresTheTrack) {
   }
 }
 
-TEST(AVideoIndex, TakesAFewBytesPerPacket) {
+TEST(VideoIndex, TakesAFewBytesPerPacket) {
   VideoTrack track;
   int64_t at = 48;
   for (int i = 0; i < 36000; ++i) {
@@ -88,7 +88,7 @@ TEST(AVideoIndex, TakesAFewBytesPerPacket) {
   EXPECT_LT(video_index_of(track).size(), 36000u * 8);
 }
 
-TEST(AVideoIndex, OfASmallerFileIsRefused) {
+TEST(VideoIndex, OfASmallerFileIsRefused) {
   const VideoTrack track = drawn_track(7);
   uint64_t end = 0;
   for (const MediaPacket& packet : track.packets) {
@@ -101,7 +101,7 @@ TEST(AVideoIndex, OfASmallerFileIsRefused) {
   EXPECT_EQ(smaller.error().code->id, "HR0366");
 }
 
-TEST(AVideoIndex, TruncatedOrChangedIsRefusedByItsHash) {
+TEST(VideoIndex, TruncatedOrChangedIsRefusedByItsHash) {
   const std::vector<uint8_t> whole = video_index_of(drawn_track(3));
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_FALSE(track_from_video_index(std::span(whole).first(size), kFileBytes));
@@ -114,7 +114,7 @@ TEST(AVideoIndex, TruncatedOrChangedIsRefusedByItsHash) {
 }
 
 // Even with a forged hash, no packet lies outside of the file.
-TEST(AVideoIndex, FromUntrustedInputHasItsPacketsInTheFile) {
+TEST(VideoIndex, FromUntrustedInputHasItsPacketsInTheFile) {
   std::mt19937 random(1);
   size_t good = 0;
   for (int i = 0; i < 20000; ++i) {

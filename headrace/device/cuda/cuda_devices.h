@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions for CUDA devices beyond the interface Device. Defined in cuda_device.cc, or in
-// no_cuda.cc if Headrace is built without CUDA. Callable from any thread.
+// without_cuda.cc if Headrace is built without CUDA. Callable from any thread.
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ const ErrorCode kRowsDifferAtEnd{
 Shape extents_of(const Plan& plan, const Output& lengths, const Record& record) {
   const FieldValue& value = record.fields[lengths.field];
   const Shape& promised = plan.outputs()[lengths.companion].state.shape;
-  Shape shape = value.sound.is_encoded() ? shape_of(value.sound) : value.shape;
+  Shape shape = value.audio.is_encoded() ? shape_of(value.audio) : value.shape;
   if (is_picture(value.kind)) {
     const Size size = value.picture.size();
     shape = {value.picture.channels(), size.height, size.width};
@@ -62,8 +62,8 @@ Result<void> RowWriter::write_value(size_t i, RowSource& source) {
     return write_numbers(output, values[output.field], output.state.shape, to);
   }
   const Shape promised(output.state.shape.begin() + 1, output.state.shape.end());
-  for (const int sound : output.sounds) {
-    if (Result<void> written = write_numbers(output, values[sound], promised, to); !written) {
+  for (const int audio : output.sounds) {
+    if (Result<void> written = write_numbers(output, values[audio], promised, to); !written) {
       return written;
     }
     to += field.row_bytes / output.sounds.size();
@@ -74,13 +74,13 @@ Result<void> RowWriter::write_value(size_t i, RowSource& source) {
 Result<void> RowWriter::write_numbers(const Output& output, const FieldValue& value,
                                       const Shape& promised, uint8_t* to) {
   const auto bytes = static_cast<size_t>(element_count(promised)) * size_of(output.state.dtype);
-  if (value.sound.is_encoded()) {
-    if (shape_of(value.sound) != promised) {
-      return shape_differs(output.name + " is " + text_of(DType::kFloat32, shape_of(value.sound)) +
+  if (value.audio.is_encoded()) {
+    if (shape_of(value.audio) != promised) {
+      return shape_differs(output.name + " is " + text_of(DType::kFloat32, shape_of(value.audio)) +
                            ", the pipeline promises " + text_of(output.state.dtype, promised));
     }
-    return decode_sound(value.sound, renderer_.sounds(), reinterpret_cast<float*>(to),
-                        value.sound.frames());
+    return decode_samples(value.audio, renderer_.audio_decoders(), reinterpret_cast<float*>(to),
+                          value.audio.frames());
   }
   if (value.bytes.empty() && bytes == 8) {
     std::memcpy(to, &value.scalar, 8);
@@ -110,8 +110,8 @@ Result<void> RowWriter::write_list_value(size_t i, RowSource& source) {
     source.list_bytes += value.bytes.size();
     return {};
   }
-  const Sound& sound = value.sound;
-  const Shape shape = sound.is_encoded()    ? shape_of(sound)
+  const AudioClip& audio = value.audio;
+  const Shape shape = audio.is_encoded()    ? shape_of(audio)
                       : value.shape.empty() ? output.state.shape
                                             : value.shape;
   if (output.is_assembled()) {
@@ -119,14 +119,14 @@ Result<void> RowWriter::write_list_value(size_t i, RowSource& source) {
       return fits;
   }
   const bool scalar = value.bytes.empty() && output.state.shape.empty();
-  const size_t bytes = scalar ? 8 : sound.is_encoded() ? sound.sample_bytes() : value.bytes.size();
-  if (sound.is_encoded() && bytes > max_listed_) {
+  const size_t bytes = scalar ? 8 : audio.is_encoded() ? audio.sample_bytes() : value.bytes.size();
+  if (audio.is_encoded() && bytes > max_listed_) {
     return list_too_large(output.name, DType::kFloat32, shape, max_listed_);
   }
   const TensorView to = make_item(i, source, shape, bytes);
-  if (sound.is_encoded()) {
-    return decode_sound(sound, renderer_.sounds(), static_cast<float*>(to.data),
-                        to.strides.empty() ? sound.frames() : to.strides[0]);
+  if (audio.is_encoded()) {
+    return decode_samples(audio, renderer_.audio_decoders(), static_cast<float*>(to.data),
+                          to.strides.empty() ? audio.frames() : to.strides[0]);
   }
   const void* from = scalar ? static_cast<const void*>(&value.scalar) : value.bytes.data();
   if (!to.strides.empty()) {

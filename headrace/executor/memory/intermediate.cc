@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "headrace/codecs/video/frame_bytes.h"
 #include "headrace/codecs/video/media_decoder.h"
+#include "headrace/codecs/video/video_decoder.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {
@@ -57,12 +57,12 @@ class Rehearsal {
     const ClipForm& form = *step.op->clip();
     const int video = root_[step.fields[0]];
     out_.kept_of_video[video] += size_t(form.pictures());
-    if (form.sound_rate <= 0) return;
-    IntermediateMemory::SoundOfVideo& sound = out_.sound_of_video[video];
-    sound.times += form.sounds();
-    const bool known = form.sound_frames >= 0 && sound.seconds >= 0;
-    sound.seconds =
-        known ? std::max(sound.seconds, double(form.sound_frames) / form.sound_rate) : -1;
+    if (form.audio_rate <= 0) return;
+    IntermediateMemory::SoundOfVideo& audio = out_.sound_of_video[video];
+    audio.times += form.audio_fields();
+    const bool known = form.audio_frames >= 0 && audio.seconds >= 0;
+    audio.seconds =
+        known ? std::max(audio.seconds, double(form.audio_frames) / form.audio_rate) : -1;
   }
 
   void cross(const Step& step) {
@@ -160,10 +160,10 @@ class Rehearsal {
 
 IntermediateMemory intermediate_memory(const Plan& plan) { return Rehearsal(plan).run(); }
 
-size_t IntermediateMemory::bytes_of(const Sound& sound) const {
-  if (!sound.is_encoded() || (largest_sound == 0 && !open_sounds)) return 0;
-  const size_t samples = std::max(largest_sound, open_sounds ? sound.sample_bytes() : 0);
-  return 2 * samples + sound.header.working_bytes;
+size_t IntermediateMemory::bytes_of(const AudioClip& audio) const {
+  if (!audio.is_encoded() || (largest_sound == 0 && !open_sounds)) return 0;
+  const size_t samples = std::max(largest_sound, open_sounds ? audio.sample_bytes() : 0);
+  return 2 * samples + audio.header.working_bytes;
 }
 
 size_t IntermediateMemory::scratch_bytes(const Recipe& picture) const {
@@ -183,14 +183,14 @@ size_t IntermediateMemory::bytes_of_pictures(Size size, int channels) const {
 // The frames that are kept, those held by the decoder, and pixels if a step needs them.
 size_t IntermediateMemory::bytes_of(const Video& video, size_t field) const {
   const VideoTrack& track = *video.track;
-  size_t bytes = video_working_bytes(track) + kept_of_video[field] * most_frame_bytes(track);
-  if (const SoundOfVideo& sound = sound_of_video[field]; sound.times > 0) {
+  size_t bytes = video_working_bytes(track) + kept_of_video[field] * max_frame_bytes(track);
+  if (const SoundOfVideo& audio = sound_of_video[field]; audio.times > 0) {
     // The audio as decoded, two channels at 48 kHz, and resampled.
     constexpr double kBytesASecond = 2 * 2 * 48000 * sizeof(float);
     const double whole = track.seconds(track.duration);
-    const double seconds = std::clamp(sound.seconds < 0 ? whole : sound.seconds, 0.0, 1e6);
-    bytes += size_t(double(sound.times) * seconds * kBytesASecond);
-    bytes += sound_working_bytes(track, video.file);
+    const double seconds = std::clamp(audio.seconds < 0 ? whole : audio.seconds, 0.0, 1e6);
+    bytes += size_t(double(audio.times) * seconds * kBytesASecond);
+    bytes += audio_working_bytes(track, video.file);
   }
   if (kept_with_pixels == 0) return bytes;
   const size_t copies = clips_cross ? 5 : 2;  // before, in and after Python, and as one array

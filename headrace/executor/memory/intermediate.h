@@ -37,7 +37,7 @@ struct IntermediateMemory {
   size_t bytes_of(const Recipe& picture) const;
   size_t bytes_of_pictures(Size size, int channels) const;
   size_t bytes_of(const Video& video, size_t field) const;
-  size_t bytes_of(const Sound& sound) const;  // input and result of a step
+  size_t bytes_of(const AudioClip& audio) const;  // input and result of a step
   // Memory of a step in addition to the picture and its result.
   size_t scratch_bytes(const Recipe& picture) const;
 };

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "headrace/image/render_bytes.h"
+#include "headrace/image/render_task.h"
 
 namespace headrace {
 
@@ -16,7 +16,7 @@ size_t RecordBytes::of_one(const Record& record) const {
   size_t bytes = 0;
   for (size_t i = 0; i < record.fields.size(); ++i) {
     const Recipe& picture = record.fields[i].picture;
-    bytes += before_end_.bytes_of(record.fields[i].sound);
+    bytes += before_end_.bytes_of(record.fields[i].audio);
     if (const Video& video = record.fields[i].video; video.track) {
       bytes += before_end_.bytes_of(video, i);
     }
@@ -46,7 +46,7 @@ size_t made_bytes(const Record& record) {
 size_t working_bytes(const Record& record) {
   size_t bytes = made_bytes(record);
   for (const FieldValue& value : record.fields) {
-    bytes += working_bytes(value.picture) + value.sound.header.working_bytes;
+    bytes += working_bytes(value.picture) + value.audio.header.working_bytes;
   }
   return bytes;
 }

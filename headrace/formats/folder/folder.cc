@@ -237,7 +237,7 @@ FolderListing listing_of(const std::string& root, const Progress& progress,
   return listing;
 }
 
-[[noreturn]] void no_pictures(const std::string& root, const FolderListing& listing) {
+[[noreturn]] void no_video_track(const std::string& root, const FolderListing& listing) {
   const int64_t folders = listing.paths.size() - 1;
   const std::string containers = advice_for_containers(root);
   raise(kNoPictures,
@@ -322,7 +322,7 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
   FolderListing listing = listing_of(root, progress, given);
   const std::vector<std::string> filled = class_folders(listing);
   if (filled.empty()) {
-    if (listing.folders[0].count == 0) no_pictures(root, listing);
+    if (listing.folders[0].count == 0) no_video_track(root, listing);
     if (given) {
       raise(kNoClassFolders, "all images are in " + root + " itself, so they have no classes",
             "leave classes= out, or open a folder that has one folder for each class");

@@ -181,7 +181,7 @@ bool holds_pictures(const Hdf5File& file, const Hdf5Dataset& dataset) {
     Hdf5Place place;
     const Result<std::span<uint8_t>> value =
         read_hdf5_value(file, reference, reference.count, buffer, place);
-    return value && begins_like_picture(*value);
+    return value && begins_like_image(*value);
   }
   return false;
 }

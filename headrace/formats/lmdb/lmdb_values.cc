@@ -120,7 +120,7 @@ bool most_match(std::span<const ValueBytes> samples, bool (*fits)(ValueBytes)) {
 // The common format of most samples; null for plain bytes.
 std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
                                     const ValueOptions& options) {
-  if (most_match(samples, begins_like_picture)) return std::make_unique<PictureValues>();
+  if (most_match(samples, begins_like_image)) return std::make_unique<PictureValues>();
   const bool pickles = most_match(samples, is_pickle);
   if (pickles || most_match(samples, is_msgpack)) {
     raise(kOtherValues,

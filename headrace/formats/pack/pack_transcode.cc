@@ -10,7 +10,6 @@
 #include "headrace/storage/crc32c.h"
 
 namespace headrace {
-
 namespace {
 
 const ErrorCode kWrongValue{

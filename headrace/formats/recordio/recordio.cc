@@ -144,13 +144,13 @@ struct Probed {
 
 void note(std::span<const uint8_t> data, Probed& out) {
   ++out.readable;
-  out.plain_pictures += begins_like_picture(data);
+  out.plain_pictures += begins_like_image(data);
   const std::optional<IrHeader> header = parse_ir_header(data);
   if (!header) {
     out.headers = false;
     return;
   }
-  out.header_picture_count += begins_like_picture(header->content);
+  out.header_picture_count += begins_like_image(header->content);
   // If no picture proves that there is a header: values as MXNet's pack() writes them.
   const float size = std::abs(header->label);
   const bool sane = std::isfinite(size) && (size == 0 || (size > 1e-9f && size < 1e9f));

@@ -22,7 +22,7 @@ void note(const TfFeature& feature, TfSeen& seen) {
   if (feature.kind() != TfKind::kBytes || feature.count() == 0) return;
   const std::span<const uint8_t> bytes = feature.first_bytes();
   ++seen.byte_values;
-  seen.pictures += begins_like_picture(bytes);
+  seen.pictures += begins_like_image(bytes);
   seen.text = seen.text && is_readable(bytes);
 }
 

@@ -165,7 +165,7 @@ Probed look_at(const FileSet& files, const ContainerIndex& index) {
     if (!data) continue;
     ++out.readable;
     out.sample.add(*data);
-    out.picture_count += begins_like_picture(*data);
+    out.picture_count += begins_like_image(*data);
   }
   return out;
 }

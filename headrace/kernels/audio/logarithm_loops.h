@@ -52,16 +52,16 @@ inline Floats log10_of(Floats x) {
 
 // Maps a lane's value. Not lambdas: those would not be compiled for the SIMD level. Comparisons
 // return the second operand if one is NaN, so NaN stays NaN.
-struct RootOf {
+struct SquareRoots {
   Floats operator()(Floats x) const { return Sqrt(x); }
 };
-struct DecibelsOf {
+struct ToDecibels {
   Floats multiplier, least, subtracted;
   Floats operator()(Floats x) const {
     return Sub(Mul(log10_of(Max(least, x)), multiplier), subtracted);
   }
 };
-struct LogarithmOf {
+struct ToLogarithms {
   Floats least;
   Floats operator()(Floats x) const { return natural_log(Max(least, x)); }
 };
@@ -81,12 +81,14 @@ void each_of_row(const float* in, int64_t count, float* out, const Make& make) {
   std::copy_n(rest, count - i, out + i);
 }
 
-void roots(const float* in, int64_t count, float* out) { each_of_row(in, count, out, RootOf()); }
+void roots(const float* in, int64_t count, float* out) {
+  each_of_row(in, count, out, SquareRoots());
+}
 void decibels(const float* in, int64_t count, const Decibels& how, float* out) {
-  each_of_row(in, count, out, DecibelsOf{Set(how.multiplier), Set(how.least), Set(how.subtracted)});
+  each_of_row(in, count, out, ToDecibels{Set(how.multiplier), Set(how.least), Set(how.subtracted)});
 }
 void logarithms(const float* in, int64_t count, float least, float* out) {
-  each_of_row(in, count, out, LogarithmOf{Set(least)});
+  each_of_row(in, count, out, ToLogarithms{Set(least)});
 }
 
 void raise_values(const float* in, int64_t count, float least, float added, float factor,

@@ -12,16 +12,16 @@
 namespace headrace {
 namespace {
 
-constexpr double kLogStart = 1000, kHertzAMel = 200.0 / 3;
-constexpr double kMelsOfStart = kLogStart / kHertzAMel;
+constexpr double kLogStart = 1000, kHzPerMel = 200.0 / 3;
+constexpr double kLogStartMels = kLogStart / kHzPerMel;
 const double kLogStep = portable_log(6.4) / 27;
 
 double log10_in_double(double v) { return portable_log(v) * std::numbers::log10e; }
 
 double mel_of(double hertz, bool slaney) {
   if (!slaney) return 2595 * log10_in_double(1 + hertz / 700);
-  if (hertz < kLogStart) return hertz / kHertzAMel;
-  return kMelsOfStart + portable_log(hertz / kLogStart) / kLogStep;
+  if (hertz < kLogStart) return hertz / kHzPerMel;
+  return kLogStartMels + portable_log(hertz / kLogStart) / kLogStep;
 }
 
 // Number: the type that each step is rounded to.
@@ -33,8 +33,8 @@ Number power_of_ten(Number v) {
 template <class Number>
 Number hertz_of(Number mel, bool slaney) {
   if (!slaney) return Number(700) * (power_of_ten<Number>(mel / Number(2595)) - Number(1));
-  if (mel < Number(kMelsOfStart)) return Number(kHertzAMel) * mel;
-  const Number beyond = Number(kLogStep) * (mel - Number(kMelsOfStart));
+  if (mel < Number(kLogStartMels)) return Number(kHzPerMel) * mel;
+  const Number beyond = Number(kLogStep) * (mel - Number(kLogStartMels));
   return Number(kLogStart) * static_cast<Number>(portable_exp(double(beyond)));
 }
 

@@ -26,9 +26,9 @@ UnitRoot unit_root(int64_t part, int64_t whole);
 
 struct RealFft {
   // Maximum length; a prime length takes O(length^2) operations.
-  static constexpr int kMostSamples = 1 << 15;
+  static constexpr int kMaxSamples = 1 << 15;
 
-  // REQUIRES: 1 <= length <= kMostSamples.
+  // REQUIRES: 1 <= length <= kMaxSamples.
   explicit RealFft(int length);
 
   // One radix pass. Input element j of a butterfly is at q + stride * (p + rest * j), for p <

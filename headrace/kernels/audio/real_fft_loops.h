@@ -22,8 +22,8 @@ inline Complex scaled(Complex a, float by) {
   return {Mul(a.re, factor), Mul(a.im, factor)};
 }
 // a - ib and a + ib.
-inline Complex minus_turned(Complex a, Complex b) { return {Add(a.re, b.im), Sub(a.im, b.re)}; }
-inline Complex plus_turned(Complex a, Complex b) { return {Sub(a.re, b.im), Add(a.im, b.re)}; }
+inline Complex minus_i_times(Complex a, Complex b) { return {Add(a.re, b.im), Sub(a.im, b.re)}; }
+inline Complex plus_i_times(Complex a, Complex b) { return {Sub(a.re, b.im), Add(a.im, b.re)}; }
 inline Complex times(Complex a, const float* factor) {
   const Floats re = Set(factor[0]), im = Set(factor[1]);
   return {Sub(Mul(a.re, re), Mul(a.im, im)), Add(Mul(a.re, im), Mul(a.im, re))};
@@ -48,8 +48,8 @@ struct Butterfly<3> {
     const Complex turned = scaled(minus(v[1], v[2]), 0.86602540378443864676f);
     const Complex middle = minus(v[0], scaled(both, 0.5f));
     v[0] = plus(v[0], both);
-    v[1] = minus_turned(middle, turned);
-    v[2] = plus_turned(middle, turned);
+    v[1] = minus_i_times(middle, turned);
+    v[2] = plus_i_times(middle, turned);
   }
 };
 
@@ -59,9 +59,9 @@ struct Butterfly<4> {
     const Complex even = plus(v[0], v[2]), even_less = minus(v[0], v[2]);
     const Complex odd = plus(v[1], v[3]), odd_less = minus(v[1], v[3]);
     v[0] = plus(even, odd);
-    v[1] = minus_turned(even_less, odd_less);
+    v[1] = minus_i_times(even_less, odd_less);
     v[2] = minus(even, odd);
-    v[3] = plus_turned(even_less, odd_less);
+    v[3] = plus_i_times(even_less, odd_less);
   }
 };
 
@@ -78,10 +78,10 @@ struct Butterfly<5> {
     const Complex first_turned = plus(scaled(near_less, kSine1), scaled(far_less, kSine2));
     const Complex second_turned = minus(scaled(near_less, kSine2), scaled(far_less, kSine1));
     v[0] = plus(v[0], plus(near, far));
-    v[1] = minus_turned(first, first_turned);
-    v[2] = minus_turned(second, second_turned);
-    v[3] = plus_turned(second, second_turned);
-    v[4] = plus_turned(first, first_turned);
+    v[1] = minus_i_times(first, first_turned);
+    v[2] = minus_i_times(second, second_turned);
+    v[3] = plus_i_times(second, second_turned);
+    v[4] = plus_i_times(first, first_turned);
   }
 };
 
@@ -142,8 +142,8 @@ void general_pass(const RealFft::Pass& pass, const float* factors, float* in, fl
           turned = plus(turned, scaled(less, roots[2 * at + 1]));
         }
         const int other = radix - k;
-        put(to + k * step, times(minus_turned(middle, turned), twiddles + 2 * (k - 1)));
-        put(to + other * step, times(plus_turned(middle, turned), twiddles + 2 * (other - 1)));
+        put(to + k * step, times(minus_i_times(middle, turned), twiddles + 2 * (k - 1)));
+        put(to + other * step, times(plus_i_times(middle, turned), twiddles + 2 * (other - 1)));
       }
     }
   }

@@ -30,7 +30,7 @@ Ratio ratio_of(const ResampleSettings& settings) {
 }
 
 // Minimum outputs per frame of a block, so that frames overlap little.
-constexpr int64_t kLeastRun = 32;
+constexpr int64_t kMinRun = 32;
 
 double sine_of(double angle) {  // any angle, in radians
   const double turns = angle / (2 * std::numbers::pi);
@@ -62,7 +62,7 @@ int64_t AudioResampler::weights_of(const ResampleSettings& settings) {
 
 AudioResampler::AudioResampler(const ResampleSettings& settings) {
   const Ratio ratio = ratio_of(settings);
-  repeats_ = (kLeastRun + ratio.fresh - 1) / ratio.fresh;
+  repeats_ = (kMinRun + ratio.fresh - 1) / ratio.fresh;
   orig_ = ratio.orig * repeats_;
   new_ = ratio.fresh * repeats_;
   width_ = ratio.width;

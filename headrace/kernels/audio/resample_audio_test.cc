@@ -54,7 +54,7 @@ std::vector<float> made(const std::vector<float>& in, const ResampleSettings& se
   return out;
 }
 
-std::vector<float> sound(size_t count) {
+std::vector<float> audio(size_t count) {
   std::mt19937 random(3);
   std::uniform_real_distribution<float> value(-1, 1);
   std::vector<float> out(count);
@@ -74,7 +74,7 @@ TEST(AudioResampler, EqualsTorchaudiosFilterAtEachLevel) {
                                         .lowpass_filter_width = kaiser ? 16 : 6,
                                         .kaiser = kaiser};
         if (from == 16000 && to == 15999 && (kaiser || count > 1000)) continue;
-        const std::vector<float> in = sound(count);
+        const std::vector<float> in = audio(count);
         const std::vector<double> want = defined(in, settings);
         std::vector<float> first;
         for (const SimdLevel level : available_levels()) {
@@ -93,7 +93,7 @@ TEST(AudioResampler, EqualsTorchaudiosFilterAtEachLevel) {
 }
 
 TEST(AudioResampler, ASegmentAloneEqualsThatPartOfTheWholeExactly) {
-  const std::vector<float> in = sound(3000);
+  const std::vector<float> in = audio(3000);
   const auto whole_length = int64_t(in.size());
   for (const auto& [from, to] :
        {std::pair{44100, 16000}, {48000, 16000}, {8000, 16000}, {16000, 17600}, {3, 7}}) {

@@ -40,11 +40,11 @@ __m256i spread(__m256i bytes, __m128i places) {
 }
 
 size_t int24(const uint8_t* from, size_t step, size_t count, float scale, float* to) {
-  constexpr size_t kReadBehind = 2;  // frames
+  constexpr size_t kMaxOverread = 2;  // frames
   size_t i = 0;
   if (step == 3) {
     const __m128i four = _mm_setr_epi8(-1, 0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11);
-    for (; i + kFrames + kReadBehind <= count; i += kFrames) {
+    for (; i + kFrames + kMaxOverread <= count; i += kFrames) {
       const uint8_t* const first = from + i * step;
       store_scaled(spread(at(first, first + 12), four), scale, to + i);
     }
@@ -53,7 +53,7 @@ size_t int24(const uint8_t* from, size_t step, size_t count, float scale, float*
         _mm_setr_epi8(-1, 0, 1, 2, -1, 6, 7, 8, -1, -1, -1, -1, -1, -1, -1, -1);
     const __m128i last_two =
         _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 2, -1, 6, 7, 8);
-    for (; i + kFrames + kReadBehind <= count; i += kFrames) {
+    for (; i + kFrames + kMaxOverread <= count; i += kFrames) {
       const uint8_t* const first = from + i * step;
       const __m256i a = spread(at(first, first + 24), first_two);
       const __m256i b = spread(at(first + 12, first + 36), last_two);

@@ -7,7 +7,7 @@
 #include <deque>
 #include <vector>
 
-#include "headrace/kernels/batch/batch_test_places.h"
+#include "headrace/kernels/batch/batch_test_devices.h"
 #include "headrace/kernels/batch/pass_plan.h"
 
 namespace headrace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // BlurPictures: pictures blurred along rows and then across them, with mirrored borders; an item is
 // a tile of a plane. Both sums are chains of fused multiply-adds in the order of the taps, with a
-// float intermediate, as on the CPU (kernels/filters/convolve_rows.h), so the bits are the CPU's.
+// float intermediate, as on the CPU (kernels/filters/filter_rows.h), so the bits are the CPU's.
 // The tile's horizontally blurred rows are in the shared memory of a block, in which each thread
 // computes four columns of four rows of the result; on the CPU one thread does all the work.
 #pragma once
@@ -15,7 +15,7 @@
 namespace headrace {
 
 struct BlurJob {
-  static constexpr int kMostTaps = 31;
+  static constexpr int kMaxTaps = 31;
   static constexpr int kTileColumns = 64, kTileRows = 64;
 
   struct alignas(16) FourWeights {
@@ -31,9 +31,9 @@ struct BlurJob {
                             // four
   // Across rows: the taps, followed by three zeros.
   int32_t across_taps = 0;
-  float across[kMostTaps + 3] = {};
+  float across[kMaxTaps + 3] = {};
 
-  // REQUIRES: odd tap counts up to kMostTaps, with half of each less than the picture's side.
+  // REQUIRES: odd tap counts up to kMaxTaps, with half of each less than the picture's side.
   static BlurJob of(const PassPlanes& planes, std::span<const float> along,
                     std::span<const float> across);
   static uint32_t units(const PassPlanes& planes) {
@@ -50,7 +50,7 @@ struct BlurPictures {
   struct alignas(16) Four {
     float of[4];
   };
-  using Rows = Four[BlurJob::kTileRows + BlurJob::kMostTaps - 1][BlurJob::kTileColumns / 4];
+  using Rows = Four[BlurJob::kTileRows + BlurJob::kMaxTaps - 1][BlurJob::kTileColumns / 4];
 
   PassJobs<BlurJob> work;
   const uint8_t* from = nullptr;  // aligned to 4 bytes, and so is `to`; they do not overlap

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "headrace/kernels/batch/batch_test_passes.h"
-#include "headrace/kernels/filters/convolve_rows.h"
+#include "headrace/kernels/filters/filter_rows.h"
 
 namespace headrace {
 namespace {
 
-class BlurPicturesAt : public AtPlace {};
+class BlurPicturesOn : public OnTestDevice {};
 
 int mirrored(int at, int size) { return at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at; }
 
@@ -46,7 +46,7 @@ std::vector<uint8_t> blurred(const PassPicture& picture, const std::vector<float
 
 // Random numbers that add up to one, so that a misplaced tap is detected.
 std::vector<float> drawn_taps(TestDraws& draws, int side) {
-  const int half = draws.between(0, std::min(side - 1, BlurJob::kMostTaps / 2));
+  const int half = draws.between(0, std::min(side - 1, BlurJob::kMaxTaps / 2));
   std::vector<float> taps;
   float sum = 0;
   for (int t = 0; t < 2 * half + 1; ++t) {
@@ -77,7 +77,7 @@ class Blurs {
   std::vector<std::vector<uint8_t>> expected;
 };
 
-TEST_P(BlurPicturesAt, ImagesOfAllSizesAndTapsEqualTheCpus) {
+TEST_P(BlurPicturesOn, ImagesOfAllSizesAndTapsEqualTheCpus) {
   Blurs blurs(6);
   for (int i = 0; i < 120; ++i) blurs.add(1 + blurs.below(40), 1 + blurs.below(40));
   // More than one tile: by one row, and by nearly a whole tile.
@@ -89,12 +89,13 @@ TEST_P(BlurPicturesAt, ImagesOfAllSizesAndTapsEqualTheCpus) {
   blurs.pictures.expect_made(get(to, blurs.pictures.to_bytes()), blurs.expected);
 }
 
-TEST_P(BlurPicturesAt, NothingIsDoneWithoutImages) {
+TEST_P(BlurPicturesOn, NothingIsDoneWithoutImages) {
   EXPECT_EQ(BlurPictures{}.items(), 0);
   run_here(BlurPictures{});
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, BlurPicturesAt, testing::ValuesIn(places()), place_name);
+INSTANTIATE_TEST_SUITE_P(Devices, BlurPicturesOn, testing::ValuesIn(test_devices()),
+                         test_device_name);
 
 }  // namespace
 }  // namespace headrace

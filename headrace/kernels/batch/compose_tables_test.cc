@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/kernels/batch/compose_tables.h"
 
-#include "headrace/kernels/batch/batch_test_places.h"
+#include "headrace/kernels/batch/batch_test_devices.h"
 
 namespace headrace {
 namespace {
 
-class ComposeTablesAt : public AtPlace {
+class ComposeTablesOn : public OnTestDevice {
  protected:
   template <class Element>
   void expect_composed(int channels) {
@@ -38,7 +38,7 @@ class ComposeTablesAt : public AtPlace {
   }
 };
 
-TEST_P(ComposeTablesAt, ASetCombinesTheByteTableAndTheMap) {
+TEST_P(ComposeTablesOn, ASetCombinesTheByteTableAndTheMap) {
   for (const int channels : {1, 3}) {
     expect_composed<uint8_t>(channels);
     expect_composed<uint16_t>(channels);
@@ -46,12 +46,13 @@ TEST_P(ComposeTablesAt, ASetCombinesTheByteTableAndTheMap) {
   }
 }
 
-TEST_P(ComposeTablesAt, NothingIsDoneWithoutSets) {
+TEST_P(ComposeTablesOn, NothingIsDoneWithoutSets) {
   EXPECT_EQ(ComposeTables{.channels = 3}.items(), 0);
   run_here(ComposeTables{.channels = 3});
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, ComposeTablesAt, testing::ValuesIn(places()), place_name);
+INSTANTIATE_TEST_SUITE_P(Devices, ComposeTablesOn, testing::ValuesIn(test_devices()),
+                         test_device_name);
 
 }  // namespace
 }  // namespace headrace

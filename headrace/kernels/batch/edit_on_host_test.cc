@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "headrace/kernels/batch/batch_test_places.h"
+#include "headrace/kernels/batch/batch_test_devices.h"
 #include "headrace/kernels/batch/launch.h"
 
 namespace headrace {

@@ -31,8 +31,8 @@ void check_values(const char* name, std::span<const float> values) {
 FloatMap::FloatMap(DType input) : input_(input), output_(input) { check_dtype(input); }
 
 FloatMap::Step& FloatMap::add_step() {
-  if (steps_ == kMostSteps) {
-    raise(kBadMap, "a map has at most " + std::to_string(kMostSteps) + " transforms",
+  if (steps_ == kMaxSteps) {
+    raise(kBadMap, "a map has at most " + std::to_string(kMaxSteps) + " transforms",
           "run a second kernel");
   }
   Step& step = step_[steps_++];

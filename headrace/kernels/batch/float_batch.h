@@ -26,7 +26,7 @@ HEADRACE_HD inline float rounded_to(float x, DType dtype) {
 // The operations on each value, in order. Passed by value as part of the kernel.
 class FloatMap {
  public:
-  static constexpr int kMostSteps = 4;
+  static constexpr int kMaxSteps = 4;
 
   // Throws Exception HR0864 unless the dtypes are float32, float16 or bfloat16.
   explicit FloatMap(DType input);
@@ -60,7 +60,7 @@ class FloatMap {
 
   DType input_, output_;
   int steps_ = 0;
-  Step step_[kMostSteps];
+  Step step_[kMaxSteps];
 };
 
 struct FloatBatch {

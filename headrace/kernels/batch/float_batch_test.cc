@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "headrace/base/error.h"
-#include "headrace/kernels/batch/batch_test_places.h"
+#include "headrace/kernels/batch/batch_test_devices.h"
 
 namespace headrace {
 namespace {
@@ -24,9 +24,9 @@ std::vector<float> hostile_floats(TestDraws& draws, size_t count) {
   return values;
 }
 
-class FloatBatchAt : public AtPlace {};
+class FloatBatchOn : public OnTestDevice {};
 
-TEST_P(FloatBatchAt, NormalizesAndChangesTheLayoutInFloat32) {
+TEST_P(FloatBatchOn, NormalizesAndChangesTheLayoutInFloat32) {
   TestDraws draws(31);
   for (int round = 0; round < 40; ++round) {
     const int channels = draws.between(1, 4), count = draws.between(0, 5);
@@ -64,7 +64,7 @@ TEST_P(FloatBatchAt, NormalizesAndChangesTheLayoutInFloat32) {
   }
 }
 
-TEST_P(FloatBatchAt, CastsEveryFloat16AndBack) {
+TEST_P(FloatBatchOn, CastsEveryFloat16AndBack) {
   std::vector<uint16_t> halves;
   for (int bits = 0; bits < 0x10000; ++bits) {
     if ((bits & 0x7c00) != 0x7c00 || (bits & 0x3ff) == 0) halves.push_back(bits);  // not NaN
@@ -102,7 +102,7 @@ TEST_P(FloatBatchAt, CastsEveryFloat16AndBack) {
 
 // Known ties of rounding to nearest even: between two bfloat16 the even one wins, beyond the
 // midpoint the next.
-TEST_P(FloatBatchAt, RoundsTiesToEven) {
+TEST_P(FloatBatchOn, RoundsTiesToEven) {
   const std::vector<float> floats{1.0f,        1.00390625f,  1.01171875f,
                                   1.00390636f, -1.01171875f, 3.4e38f};
   const auto strides = PictureStrides::channels_first(1, 1, 6);
@@ -118,7 +118,7 @@ TEST_P(FloatBatchAt, RoundsTiesToEven) {
   EXPECT_EQ(get(out, 6), (std::vector<uint16_t>{0x3f80, 0x3f80, 0x3f82, 0x3f81, 0xbf82, 0x7f80}));
 }
 
-TEST_P(FloatBatchAt, MayWriteOverItsOwnImages) {
+TEST_P(FloatBatchOn, MayWriteOverItsOwnImages) {
   const std::vector<float> floats{0.5f, 1.0f, 2.0f};
   float* const there = put(floats);
   const auto strides = PictureStrides::channels_first(1, 1, 3);
@@ -134,7 +134,8 @@ TEST_P(FloatBatchAt, MayWriteOverItsOwnImages) {
   EXPECT_EQ(get(there, 3), (std::vector<float>{0.0f, 2.0f, 6.0f}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, FloatBatchAt, testing::ValuesIn(places()), place_name);
+INSTANTIATE_TEST_SUITE_P(Devices, FloatBatchOn, testing::ValuesIn(test_devices()),
+                         test_device_name);
 
 template <class Function>
 std::string message_of(const Function& function) {
@@ -160,7 +161,7 @@ TEST(FloatMap, RefusesUnsupportedConversions) {
             }).find("mean needs a value for each of 1 to 4 channels (got 0)"),
             std::string::npos);
   FloatMap map(DType::kFloat32);
-  for (int i = 0; i < FloatMap::kMostSteps; ++i) map.normalize(kMean, kStd);
+  for (int i = 0; i < FloatMap::kMaxSteps; ++i) map.normalize(kMean, kStd);
   EXPECT_NE(message_of([&] { map.normalize(kMean, kStd); }).find("a map has at most 4 transforms"),
             std::string::npos);
 }

@@ -31,11 +31,11 @@ class RowsAhead {
  private:
   static constexpr size_t kLine = 64;
   // Bytes in flight: about what a core's line fill buffers and its L2 cache can handle.
-  static constexpr size_t kAhead = 8192, kMostOfARow = 4096;
+  static constexpr size_t kAhead = 8192, kMaxOfARow = 4096;
 
   [[gnu::always_inline]] void fetch(int64_t i) const {
     const uint8_t* const row = rows_ + size_t(indices_[i]) * row_bytes_;
-    for (size_t at = 0; at < std::min(row_bytes_, kMostOfARow); at += kLine) {
+    for (size_t at = 0; at < std::min(row_bytes_, kMaxOfARow); at += kLine) {
       __builtin_prefetch(row + at);
     }
   }

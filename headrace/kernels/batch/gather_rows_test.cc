@@ -3,12 +3,12 @@
 
 #include <set>
 
-#include "headrace/kernels/batch/batch_test_places.h"
+#include "headrace/kernels/batch/batch_test_devices.h"
 
 namespace headrace {
 namespace {
 
-class GatherRowsAt : public AtPlace {
+class GatherRowsOn : public OnTestDevice {
  protected:
   // NumPy's rows[indices], byte by byte.
   static std::vector<uint8_t> expected(const std::vector<uint8_t>& rows, size_t row_bytes,
@@ -23,7 +23,7 @@ class GatherRowsAt : public AtPlace {
   }
 };
 
-TEST_P(GatherRowsAt, GathersRowsOfAnySizeAndAlignment) {
+TEST_P(GatherRowsOn, GathersRowsOfAnySizeAndAlignment) {
   TestDraws draws(1);
   const int sizes[] = {1, 2, 3, 4, 8, 12, 16, 28 * 28, 3072, 4096, 4097, 10000, 12288};
   for (int round = 0; round < 60; ++round) {
@@ -42,7 +42,7 @@ TEST_P(GatherRowsAt, GathersRowsOfAnySizeAndAlignment) {
   }
 }
 
-TEST_P(GatherRowsAt, AShuffledEpochGivesEveryRowOnceInTheOrderOfThePermutation) {
+TEST_P(GatherRowsOn, AShuffledEpochGivesEveryRowOnceInTheOrderOfThePermutation) {
   TestDraws draws(2);
   for (const int count : {1, 2, 3, 17, 64, 100, 1000, 1025}) {
     const auto rows = draws.values<uint32_t>(count);
@@ -63,7 +63,7 @@ TEST_P(GatherRowsAt, AShuffledEpochGivesEveryRowOnceInTheOrderOfThePermutation) 
   }
 }
 
-TEST_P(GatherRowsAt, ASliceIsACopyOfConsecutiveRows) {
+TEST_P(GatherRowsOn, ASliceIsACopyOfConsecutiveRows) {
   TestDraws draws(3);
   for (int round = 0; round < 30; ++round) {
     const int row_bytes = draws.between(1, 700), count = draws.between(1, 60);
@@ -81,7 +81,7 @@ TEST_P(GatherRowsAt, ASliceIsACopyOfConsecutiveRows) {
   }
 }
 
-TEST_P(GatherRowsAt, NothingIsDoneForNoRowsOrEmptyRows) {
+TEST_P(GatherRowsOn, NothingIsDoneForNoRowsOrEmptyRows) {
   const auto rows = put(std::vector<uint8_t>(16));
   EXPECT_EQ(GatherRows(rows, 16, RowChoice::slice(0), rows, 0).items(), 0);
   EXPECT_EQ(GatherRows(rows, 0, RowChoice::slice(0), rows, 5).items(), 0);
@@ -96,7 +96,8 @@ TEST(GatherRows, CountsItemsAndOffsetsPastFourGigabytes) {
   EXPECT_EQ(GatherRows::slice(nullptr, 3072, 0, nullptr, 40'000'000).items(), 30'000'000);
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, GatherRowsAt, testing::ValuesIn(places()), place_name);
+INSTANTIATE_TEST_SUITE_P(Devices, GatherRowsOn, testing::ValuesIn(test_devices()),
+                         test_device_name);
 
 }  // namespace
 }  // namespace headrace

@@ -26,7 +26,7 @@ std::atomic<int> threads_of_multiprocessor{kThreadsOfMultiprocessor};
 
 void bound_grids(int threads) { threads_of_multiprocessor = threads; }
 
-int64_t most_blocks(int multiprocessors, int threads) {
+int64_t max_blocks(int multiprocessors, int threads) {
   return int64_t{std::max(multiprocessors, 1)} * std::max(threads_of_multiprocessor / threads, 1);
 }
 

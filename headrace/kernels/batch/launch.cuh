@@ -61,7 +61,7 @@ template <class Kernel>
 Result<void> launch_blocks(void (*function)(Kernel), const Kernel& kernel, int64_t blocks,
                            int threads, void* stream) {
   if (blocks == 0) return {};
-  const int64_t most = most_blocks(multiprocessors(), threads);
+  const int64_t most = max_blocks(multiprocessors(), threads);
   const dim3 grid(static_cast<unsigned>(blocks < most ? blocks : most));
   void* arguments[] = {const_cast<Kernel*>(&kernel)};
   const cudaError_t status =
@@ -75,7 +75,7 @@ Result<void> launch_blocks(void (*function)(Kernel), const Kernel& kernel, int64
 template <class Kernel>
 Result<void> launch(const Kernel& kernel, void* stream) {
   const int64_t items = kernel.items();
-  if constexpr (TakesThreads<Kernel>) {
+  if constexpr (RunsPerThread<Kernel>) {
     return launch_blocks<Kernel>(run_threads<Kernel>, kernel,
                                  (items + kThreadsAlone - 1) / kThreadsAlone, kThreadsAlone,
                                  stream);

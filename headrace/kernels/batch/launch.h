@@ -17,13 +17,13 @@
 namespace headrace {
 
 template <class Kernel>
-concept TakesThreads = requires(const Kernel& kernel) { kernel(int64_t{}); };
+concept RunsPerThread = requires(const Kernel& kernel) { kernel(int64_t{}); };
 
 // Runs items [begin, end) of the kernel synchronously; several threads may split the items.
 template <class Kernel>
 void run_items(const Kernel& kernel, int64_t begin, int64_t end) {
   for (int64_t item = begin; item < end; ++item) {
-    if constexpr (TakesThreads<Kernel>) {
+    if constexpr (RunsPerThread<Kernel>) {
       kernel(item);
     } else {
       kernel(item, Lane{});
@@ -37,11 +37,11 @@ void run_items(const Kernel& kernel, int64_t begin, int64_t end) {
 inline constexpr int kThreadsOfMultiprocessor = 2048;
 void bound_grids(int threads_of_multiprocessor);
 // Maximum number of blocks with this many threads each; at least one per multiprocessor.
-int64_t most_blocks(int multiprocessors, int threads);
+int64_t max_blocks(int multiprocessors, int threads);
 
 // Enqueues the kernel on a cudaStream_t (null: the default stream) of the current device. Throws
 // HR0860 if CUDA fails, HR0861 in a build without nvcc. One definition per kernel, in its .cu file
-// or in no_cuda.cc.
+// or in without_cuda.cc.
 template <class Kernel>
 Result<void> launch(const Kernel& kernel, void* stream);
 

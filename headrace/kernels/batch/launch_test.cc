@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "headrace/kernels/batch/batch_test_places.h"
+#include "headrace/kernels/batch/batch_test_devices.h"
 #include "headrace/kernels/batch/gather_rows.h"
 
 namespace headrace {
@@ -46,12 +46,12 @@ TEST(Launch, WithoutAGpuItIsAnError) {
 }
 
 TEST(Launch, GridsAreBoundedInMultiprocessors) {
-  EXPECT_EQ(most_blocks(132, 256), 132 * 8);
-  EXPECT_EQ(most_blocks(132, 64), 132 * 32);
+  EXPECT_EQ(max_blocks(132, 256), 132 * 8);
+  EXPECT_EQ(max_blocks(132, 64), 132 * 32);
   bound_grids(128);
-  EXPECT_EQ(most_blocks(132, 64), 132 * 2);
-  EXPECT_EQ(most_blocks(132, 256), 132);
-  EXPECT_EQ(most_blocks(0, 256), 1);
+  EXPECT_EQ(max_blocks(132, 64), 132 * 2);
+  EXPECT_EQ(max_blocks(132, 256), 132);
+  EXPECT_EQ(max_blocks(0, 256), 1);
   bound_grids(kThreadsOfMultiprocessor);
 }
 

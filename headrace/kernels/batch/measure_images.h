@@ -113,7 +113,7 @@ struct MakeMeasuredTables {
     switch (static_cast<PassCode>(job.code)) {
       case PassCode::kContrast:
       case PassCode::kPillowContrast:
-        return draw_towards_gray(job, counts + number * channels * 256, table, lane);
+        return blend_with_gray(job, counts + number * channels * 256, table, lane);
       case PassCode::kEqualize:
         return equalize(own, 256 * lane.number / lane.count, 256 * (lane.number + 1) / lane.count,
                         table);
@@ -123,8 +123,8 @@ struct MakeMeasuredTables {
   }
 
  private:
-  HEADRACE_HD void draw_towards_gray(const MeasureJob& job, const uint32_t* gray, uint8_t* table,
-                                     Lane lane) const {
+  HEADRACE_HD void blend_with_gray(const MeasureJob& job, const uint32_t* gray, uint8_t* table,
+                                   Lane lane) const {
     uint64_t sum = 0;
     HEADRACE_ROLLED
     for (uint32_t value = 0; value < 256; ++value) sum += uint64_t{gray[value]} * value;

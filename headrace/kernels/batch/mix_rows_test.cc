@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "headrace/kernels/batch/batch_test_places.h"
+#include "headrace/kernels/batch/batch_test_devices.h"
 
 namespace headrace {
 namespace {
@@ -25,7 +25,7 @@ struct Pictures {
   }
 };
 
-class MixRowsAt : public AtPlace {
+class MixRowsOn : public OnTestDevice {
  protected:
   // mixed(mixed-in sample, own sample, mix): the expected result.
   template <class Stored, class Mixed>
@@ -89,7 +89,7 @@ class MixRowsAt : public AtPlace {
   }
 };
 
-TEST_P(MixRowsAt, FloatsAreBlendedOrCopiedByTheRowBeforeThem) {
+TEST_P(MixRowsOn, FloatsAreBlendedOrCopiedByTheRowBeforeThem) {
   TestDraws draws(1);
   for (int round = 0; round < 40; ++round) {
     const Pictures shape{draws.between(1, 12), draws.between(1, 4), draws.between(1, 9),
@@ -108,7 +108,7 @@ TEST_P(MixRowsAt, FloatsAreBlendedOrCopiedByTheRowBeforeThem) {
   }
 }
 
-TEST_P(MixRowsAt, BytesAreRoundedToTheNearest) {
+TEST_P(MixRowsOn, BytesAreRoundedToTheNearest) {
   TestDraws draws(2);
   for (int round = 0; round < 20; ++round) {
     const Pictures shape{draws.between(1, 9), 3, draws.between(1, 9), draws.between(1, 40),
@@ -123,7 +123,7 @@ TEST_P(MixRowsAt, BytesAreRoundedToTheNearest) {
 }
 
 // Numbers whose products float16 and bfloat16 hold exactly, so that the expected sum is exact.
-TEST_P(MixRowsAt, SixteenBitsAreMixedInTheirOwnDtype) {
+TEST_P(MixRowsOn, SixteenBitsAreMixedInTheirOwnDtype) {
   TestDraws draws(3);
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
     const Pictures shape{6, 3, 5, 33, true};
@@ -145,12 +145,12 @@ TEST_P(MixRowsAt, SixteenBitsAreMixedInTheirOwnDtype) {
   }
 }
 
-TEST_P(MixRowsAt, NothingIsDoneWithoutGroups) {
+TEST_P(MixRowsOn, NothingIsDoneWithoutGroups) {
   EXPECT_EQ((MixRows{.height = 4, .lines = 12, .samples = 9}.items()), 0);
   run_here(MixRows{.height = 4, .lines = 12, .samples = 9});
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, MixRowsAt, testing::ValuesIn(places()), place_name);
+INSTANTIATE_TEST_SUITE_P(Devices, MixRowsOn, testing::ValuesIn(test_devices()), test_device_name);
 
 }  // namespace
 }  // namespace headrace

@@ -28,7 +28,7 @@ const uint8_t* elements_of(const StoreTable& table) {
 }  // namespace
 
 void check(const PictureBatch& batch) {
-  if (batch.channels < 1 || batch.channels > PictureBatch::kMostChannels) {
+  if (batch.channels < 1 || batch.channels > PictureBatch::kMaxChannels) {
     raise(kBadPictures,
           "an image of a batch has 1 to 4 channels (got " + std::to_string(batch.channels) + ")",
           "deliver it as a tensor, without transforms on the device");

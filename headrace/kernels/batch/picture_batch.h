@@ -46,7 +46,7 @@ struct ElementMap {
 };
 
 struct PictureBatch {
-  static constexpr int kMostChannels = 4;
+  static constexpr int kMaxChannels = 4;
 
   const void* pictures = nullptr;
   PictureStrides from = {};

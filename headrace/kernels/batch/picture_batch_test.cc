@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "headrace/base/error.h"
-#include "headrace/kernels/batch/batch_test_places.h"
+#include "headrace/kernels/batch/batch_test_devices.h"
 
 namespace headrace {
 namespace picture_batch_test {
@@ -138,7 +138,7 @@ size_t offset(const PictureStrides& s, int64_t picture, int c, int y, int x) {
   return picture * s.picture + y * s.row + x * s.column + c * s.channel;
 }
 
-class PictureBatchAt : public AtPlace {
+class PictureBatchOn : public OnTestDevice {
  protected:
   // One random batch of samples of type Stored, mapped by a table or unchanged.
   template <class Element, class Stored>
@@ -210,7 +210,7 @@ class PictureBatchAt : public AtPlace {
   }
 };
 
-TEST_P(PictureBatchAt, CropsPadsFlipsErasesAndMapsAsStepByStep) {
+TEST_P(PictureBatchOn, CropsPadsFlipsErasesAndMapsAsStepByStep) {
   TestDraws draws(11);
   for (int round = 0; round < 60; ++round) {
     expect_case<uint32_t, uint8_t>(draws, true);
@@ -219,7 +219,7 @@ TEST_P(PictureBatchAt, CropsPadsFlipsErasesAndMapsAsStepByStep) {
   }
 }
 
-TEST_P(PictureBatchAt, KeepsTheBitsOfElementsOfAnyWidth) {
+TEST_P(PictureBatchOn, KeepsTheBitsOfElementsOfAnyWidth) {
   TestDraws draws(12);
   for (int round = 0; round < 60; ++round) {
     expect_case<uint32_t, uint32_t>(draws, false);
@@ -228,7 +228,7 @@ TEST_P(PictureBatchAt, KeepsTheBitsOfElementsOfAnyWidth) {
   }
 }
 
-TEST_P(PictureBatchAt, WritesOnlyItsOwnPartOfAWiderBatch) {
+TEST_P(PictureBatchOn, WritesOnlyItsOwnPartOfAWiderBatch) {
   // The batch is a column of a larger array whose other columns must not change.
   const std::vector<uint8_t> pictures{1, 2, 3, 4, 5, 6};
   uint8_t* const out = room<uint8_t>(8);
@@ -245,7 +245,7 @@ TEST_P(PictureBatchAt, WritesOnlyItsOwnPartOfAWiderBatch) {
   EXPECT_EQ(get(out, 8), (std::vector<uint8_t>{1, 2, 3, 0xa5, 4, 5, 6, 0xa5}));
 }
 
-TEST_P(PictureBatchAt, NothingIsDoneForNoImagesAndNoPixels) {
+TEST_P(PictureBatchOn, NothingIsDoneForNoImagesAndNoPixels) {
   PictureBatch batch{.from = PictureStrides::channels_first(3, 4, 4),
                      .channels = 3,
                      .height = 4,
@@ -264,7 +264,7 @@ TEST_P(PictureBatchAt, NothingIsDoneForNoImagesAndNoPixels) {
   EXPECT_EQ(batch.items(), 0);
 }
 
-TEST_P(PictureBatchAt, AnImageWithoutPixelsIsAllPadding) {
+TEST_P(PictureBatchOn, AnImageWithoutPixelsIsAllPadding) {
   uint16_t* const out = room<uint16_t>(2 * 3);
   PictureBatch batch{.pictures = nullptr,
                      .from = PictureStrides::channels_first(1, 0, 0),
@@ -279,7 +279,8 @@ TEST_P(PictureBatchAt, AnImageWithoutPixelsIsAllPadding) {
   EXPECT_EQ(get(out, 6), std::vector<uint16_t>(6, 513));
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, PictureBatchAt, testing::ValuesIn(places()), place_name);
+INSTANTIATE_TEST_SUITE_P(Devices, PictureBatchOn, testing::ValuesIn(test_devices()),
+                         test_device_name);
 
 TEST(PictureBatch, TablesAreUploadedInTheirDType) {
   std::array<double, 256> halves, bytes;

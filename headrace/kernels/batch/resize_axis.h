@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "headrace/kernels/batch/machine_words.h"
-#include "headrace/kernels/resample/filter_scale.h"
+#include "headrace/kernels/resample/filter.h"
 
 namespace headrace {
 
@@ -58,13 +58,13 @@ struct MakeResizeTables {
   const int32_t* made = nullptr;
   uint32_t* tables = nullptr;
   int64_t count = 0;
-  int32_t most_outputs = 0;  // maximum of `padded` over all axes, rounded up to a multiple of 32
+  int32_t max_outputs = 0;  // maximum of `padded` over all axes, rounded up to a multiple of 32
 
-  HEADRACE_HD int64_t items() const { return count * most_outputs; }
+  HEADRACE_HD int64_t items() const { return count * max_outputs; }
 
   HEADRACE_HD void operator()(int64_t item) const {
-    const uint32_t number = static_cast<uint32_t>(item) / static_cast<uint32_t>(most_outputs);
-    const int32_t i = static_cast<int32_t>(static_cast<uint32_t>(item) - number * most_outputs);
+    const uint32_t number = static_cast<uint32_t>(item) / static_cast<uint32_t>(max_outputs);
+    const int32_t i = static_cast<int32_t>(static_cast<uint32_t>(item) - number * max_outputs);
     const ResizeAxis& axis = axes[number];
     if (i >= axis.padded) return;
     // Padding outputs repeat the last one, with zero weights.

@@ -73,7 +73,7 @@ void expect_the_cpus_numbers(Filter filter, const std::vector<int>& inputs, int 
                                 .made = plan.made.data(),
                                 .tables = tables.data(),
                                 .count = int64_t(plan.axes.size()),
-                                .most_outputs = plan.most_outputs};
+                                .max_outputs = plan.max_outputs};
   run_items(kernel, 0, kernel.items());
   ASSERT_EQ(plan.axes.size(), 2 * inputs.size());
   ResampleAxis cpu;

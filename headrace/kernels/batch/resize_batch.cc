@@ -25,7 +25,7 @@ std::string text_of(int32_t height, int32_t width) {
 }
 
 bool is_too_large(int32_t height, int32_t width) {
-  return height > kMostResizedSide || width > kMostResizedSide;
+  return height > kMaxResizedSide || width > kMaxResizedSide;
 }
 
 bool lies_in(int32_t begin, int32_t count, int32_t whole) {
@@ -131,7 +131,7 @@ class PlanWriter {
     }
     axis.table = plan_.table_words;
     plan_.table_words += axis.words();
-    plan_.most_outputs = std::max(plan_.most_outputs, up_to(32, axis.padded));
+    plan_.max_outputs = std::max(plan_.max_outputs, up_to(32, axis.padded));
     plan_.axes.push_back(axis);
     return known->second;
   }
@@ -333,7 +333,7 @@ int64_t made_bytes(const ResizeTo& to, const ResizeWindow& window) {
   if (is_polynomial(to.filter) || window.border_alone) return 0;
   const auto of_axis = [&](int32_t input, int32_t full, int32_t count) {
     int64_t taps = is_nearest(to.filter) ? 1 : 4;
-    if (!is_nearest(to.filter) && !is_aliased(to.filter)) {
+    if (!is_nearest(to.filter) && !is_without_antialias(to.filter)) {
       taps = 2 * static_cast<int64_t>(FilterScale(to.filter, input, full).support) + 3;
     }
     return count * (2 + taps) * int64_t{sizeof(int32_t)};

@@ -66,12 +66,12 @@ struct ResizePlan {
   std::vector<ResamplePiece> borders;
   int64_t table_words = 0;    // of all axes
   int64_t between_bytes = 0;  // the intermediate pictures between the passes
-  int32_t most_outputs = 0;   // of any axis
+  int32_t max_outputs = 0;    // of any axis
 };
 
-inline constexpr int32_t kMostResizedSide = 1 << 16;
+inline constexpr int32_t kMaxResizedSide = 1 << 16;
 // Throws Exception HR0863 if a size is not positive, there are no channels, a rectangle is outside
-// its picture, or a side has more than kMostResizedSide pixels.
+// its picture, or a side has more than kMaxResizedSide pixels.
 ResizePlan plan_resize(const ResizeTo& to, std::span<const ResizeWindow> windows);
 // Upper bound on the bytes of weights that the host makes for one window. REQUIRES: all of its
 // sizes are set.
@@ -112,7 +112,7 @@ void for_each_kernel(const ResizePlan& plan, const ResizeMemory& at, Run&& run) 
                        .made = sections.made,
                        .tables = sections.tables,
                        .count = int64_t(plan.axes.size()),
-                       .most_outputs = plan.most_outputs});
+                       .max_outputs = plan.max_outputs});
   if (!plan.borders.empty()) {  // fills whole pictures with the border; the passes then overwrite
                                 // what is shown
     FillBorders kernel;

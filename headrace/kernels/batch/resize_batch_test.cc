@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "headrace/base/error.h"
-#include "headrace/kernels/batch/batch_test_places.h"
+#include "headrace/kernels/batch/batch_test_devices.h"
 #include "headrace/kernels/batch/resize_test_reference.h"
 #include "headrace/kernels/resample/resample.h"
 
@@ -83,7 +83,7 @@ Plane part_of(const Plane& whole, const ResizeWindow& window, const ResizeTo& to
   return out;
 }
 
-class ResizeBatchAt : public AtPlace {
+class ResizeBatchOn : public OnTestDevice {
  protected:
   std::vector<uint8_t> resize(const ResizeTo& to, std::vector<uint8_t> pictures,
                               const std::vector<ResizeWindow>& windows) {
@@ -106,7 +106,7 @@ PictureStrides strides_of(bool channels_last, int channels, int height, int widt
                        : PictureStrides::channels_first(channels, height, width);
 }
 
-TEST_P(ResizeBatchAt, EveryWindowOfEveryImageEqualsTheReference) {
+TEST_P(ResizeBatchOn, EveryWindowOfEveryImageEqualsTheReference) {
   TestDraws draws(21);
   for (int round = 0; round < 40; ++round) {
     const bool is_last = draws.below(2), to_last = draws.below(2);
@@ -223,7 +223,7 @@ constexpr PillowCase kPillow[] = {
     {48, 48, 6, 7, 40, 41, 32, 32, Filter::kBicubic, 0x8febd425cc77f52f},
 };
 
-TEST_P(ResizeBatchAt, EqualsPillow13) {
+TEST_P(ResizeBatchOn, EqualsPillow13) {
   for (const PillowCase& c : kPillow) {
     const ResizeTo to{.filter = c.filter,
                       .channels = 3,
@@ -245,7 +245,7 @@ TEST_P(ResizeBatchAt, EqualsPillow13) {
   }
 }
 
-TEST_P(ResizeBatchAt, NothingIsDoneForNoImages) {
+TEST_P(ResizeBatchOn, NothingIsDoneForNoImages) {
   const ResizeTo to{
       .channels = 3, .height = 4, .width = 4, .strides = PictureStrides::channels_last(3, 4, 4)};
   EXPECT_TRUE(resize(to, {}, {}).empty());
@@ -253,7 +253,7 @@ TEST_P(ResizeBatchAt, NothingIsDoneForNoImages) {
 
 // For each filter: small sizes and large ratios, parts of the result, mirrored or not,
 // 8-byte-aligned rows and others, planar or interleaved, with and without borders.
-TEST_P(ResizeBatchAt, EqualsTheCpuForEachFilterRangeAndLayout) {
+TEST_P(ResizeBatchOn, EqualsTheCpuForEachFilterRangeAndLayout) {
   TestDraws draws(22);
   for (int round = 0; round < 400; ++round) {
     const bool to_last = draws.below(4) == 0;
@@ -333,7 +333,8 @@ TEST_P(ResizeBatchAt, EqualsTheCpuForEachFilterRangeAndLayout) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, ResizeBatchAt, testing::ValuesIn(places()), place_name);
+INSTANTIATE_TEST_SUITE_P(Devices, ResizeBatchOn, testing::ValuesIn(test_devices()),
+                         test_device_name);
 
 TEST(ResizeBatch, WindowsOfOneSizeShareTheirTables) {
   const ResizeTo to{.height = 8, .width = 8, .strides = PictureStrides::channels_last(3, 8, 8)};

@@ -115,11 +115,11 @@ struct RunPrograms {
         });
       case PixelCode::kHue:
         return each(four, [&](int r, int g, int b) {
-          return turned_bytes(uint8_t(r), uint8_t(g), uint8_t(b), step.values[0]);
+          return hue_shifted_bytes(uint8_t(r), uint8_t(g), uint8_t(b), step.values[0]);
         });
       case PixelCode::kPillowHue:
         return each(four, [&](int r, int g, int b) {
-          return turned_as_pillow(r, g, b, static_cast<int>(step.values[0]));
+          return hue_shifted_as_pillow(r, g, b, static_cast<int>(step.values[0]));
         });
       default:
         return;

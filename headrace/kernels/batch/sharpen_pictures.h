@@ -2,7 +2,7 @@
 // SharpenPictures: pictures blended with their 3 x 3 blur, or extrapolated away from it; each
 // thread computes four adjacent columns of eight rows of a plane. The outermost samples are
 // unchanged. Same as torchvision's adjust_sharpness on tensors and Pillow's ImageEnhance.Sharpness
-// (kernels/filters/sharpen_rows.h), bit for bit.
+// (kernels/filters/sharpen_rows.cc), bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +73,7 @@ struct SharpenPictures {
       bytes[i] =
           as_pillow
               ? uint32_t{blend_as_pillow(static_cast<int>(value), static_cast<int>(blur), share)}
-              : drawn_away(value, blur, share);
+              : extrapolated(value, blur, share);
     }
     return words::lowest_bytes(bytes[0], bytes[1], bytes[2], bytes[3]);
   }

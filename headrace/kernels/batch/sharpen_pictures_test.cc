@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "headrace/kernels/batch/batch_test_passes.h"
-#include "headrace/kernels/filters/sharpen_rows.h"
+#include "headrace/kernels/filters/filter_rows.h"
 
 namespace headrace {
 namespace {
 
-class SharpenPicturesAt : public AtPlace {};
+class SharpenPicturesOn : public OnTestDevice {};
 
 // The border stays unchanged.
 std::vector<uint8_t> sharpened(const PassPicture& picture, double factor, bool as_pillow) {
@@ -38,7 +38,7 @@ std::vector<uint8_t> sharpened(const PassPicture& picture, double factor, bool a
   return out;
 }
 
-TEST_P(SharpenPicturesAt, ImagesOfAllSizesEqualTheCpus) {
+TEST_P(SharpenPicturesOn, ImagesOfAllSizesEqualTheCpus) {
   TestDraws draws(5);
   PassPictures pictures(draws);
   PassPlan<SharpenJob> plan;
@@ -59,12 +59,13 @@ TEST_P(SharpenPicturesAt, ImagesOfAllSizesEqualTheCpus) {
   pictures.expect_made(get(to, pictures.to_bytes()), expected);
 }
 
-TEST_P(SharpenPicturesAt, NothingIsDoneWithoutImages) {
+TEST_P(SharpenPicturesOn, NothingIsDoneWithoutImages) {
   EXPECT_EQ(SharpenPictures{}.items(), 0);
   run_here(SharpenPictures{});
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, SharpenPicturesAt, testing::ValuesIn(places()), place_name);
+INSTANTIATE_TEST_SUITE_P(Devices, SharpenPicturesOn, testing::ValuesIn(test_devices()),
+                         test_device_name);
 
 }  // namespace
 }  // namespace headrace

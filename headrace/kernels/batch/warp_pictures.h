@@ -67,9 +67,9 @@ struct WarpPictures {
       if (!job.bilinear) {
         nearest(job, x + i, y, pixel);
       } else if (job.lookup == WarpLookup::kTorch) {
-        bilinear_of_torch(job, x + i, y, pixel);
+        torch_bilinear(job, x + i, y, pixel);
       } else {
-        bilinear_of_pillow(job, x + i, y, pixel);
+        pillow_bilinear(job, x + i, y, pixel);
       }
       HEADRACE_UNROLLED
       for (int c = 0; c < 4; ++c) four[c] |= (pixel.of[c] & 255) << 8 * i;
@@ -103,12 +103,14 @@ struct WarpPictures {
     each_channel(job, pixel, [&](int c) { return uint32_t{job.fill[c]}; });
   }
 
-  HEADRACE_HD static WarpPlace<float> place_of_torch(const WarpJob& job, int32_t x, int32_t y) {
-    return torch_place(job.torch, job.torch.first_column + static_cast<float>(x),
-                       job.torch.first_row + static_cast<float>(y));
+  HEADRACE_HD static SourcePosition<float> torch_position_of(const WarpJob& job, int32_t x,
+                                                             int32_t y) {
+    return torch_position(job.torch, job.torch.first_column + static_cast<float>(x),
+                          job.torch.first_row + static_cast<float>(y));
   }
-  HEADRACE_HD static WarpPlace<double> place_of_pillow(const WarpJob& job, int32_t x, int32_t y) {
-    return pillow_place(job.pillow, job.divides, job.column + x + 0.5, job.row + y + 0.5);
+  HEADRACE_HD static SourcePosition<double> pillow_position_of(const WarpJob& job, int32_t x,
+                                                               int32_t y) {
+    return pillow_position(job.pillow, job.divides, job.column + x + 0.5, job.row + y + 0.5);
   }
 
   struct Nearest {
@@ -119,13 +121,13 @@ struct WarpPictures {
     const int32_t width = job.source_width, height = job.source_height;
     switch (job.lookup) {
       case WarpLookup::kTorch: {
-        const WarpPlace<float> place = place_of_torch(job, x, y);
+        const SourcePosition<float> place = torch_position_of(job, x, y);
         const float column = floats::rint(place.x), row = floats::rint(place.y);
         if (!within(column, row, width, height)) return {};
         return {static_cast<int32_t>(column), static_cast<int32_t>(row), true};
       }
       case WarpLookup::kDoubles: {
-        const WarpPlace<double> place = place_of_pillow(job, x, y);
+        const SourcePosition<double> place = pillow_position_of(job, x, y);
         if (!within(place.x, place.y, width, height)) return {};
         return {static_cast<int32_t>(place.x), static_cast<int32_t>(place.y), true};
       }
@@ -155,8 +157,8 @@ struct WarpPictures {
     each_channel(job, pixel, [&](int c) { return uint32_t{first[c * job.planes.from_plane]}; });
   }
 
-  HEADRACE_HD void bilinear_of_torch(const WarpJob& job, int32_t x, int32_t y, Pixel& pixel) const {
-    const WarpPlace<float> place = place_of_torch(job, x, y);
+  HEADRACE_HD void torch_bilinear(const WarpJob& job, int32_t x, int32_t y, Pixel& pixel) const {
+    const SourcePosition<float> place = torch_position_of(job, x, y);
     const TorchSquare square = torch_square(place.x, place.y, job.source_width, job.source_height);
     const float share = job.fills ? share_inside(square) : 1.0f;
     const uint8_t* const first = sample(job, square.column, square.row);
@@ -171,9 +173,8 @@ struct WarpPictures {
     });
   }
 
-  HEADRACE_HD void bilinear_of_pillow(const WarpJob& job, int32_t x, int32_t y,
-                                      Pixel& pixel) const {
-    const WarpPlace<double> place = place_of_pillow(job, x, y);
+  HEADRACE_HD void pillow_bilinear(const WarpJob& job, int32_t x, int32_t y, Pixel& pixel) const {
+    const SourcePosition<double> place = pillow_position_of(job, x, y);
     if (!within(place.x, place.y, job.source_width, job.source_height)) return fill(job, pixel);
     const double left = floats::floor(place.x - 0.5), top = floats::floor(place.y - 0.5);
     const double dx = place.x - 0.5 - left, dy = place.y - 0.5 - top;

@@ -11,10 +11,10 @@
 namespace headrace {
 
 void AnchorColumns::add(float x0, float y0, float x1, float y1) {
-  constexpr size_t kMostLanes = 16;
+  constexpr size_t kMaxLanes = 16;
   constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
   const auto set = [&](std::vector<float>& column, float value) {
-    if (size_ == column.size()) column.resize(size_ + kMostLanes, kNone);
+    if (size_ == column.size()) column.resize(size_ + kMaxLanes, kNone);
     column[size_] = value;
   };
   set(left, x0);

@@ -8,10 +8,10 @@
 // the multiples of 0.01) are blended in floats.
 #ifndef HEADRACE_LEVEL
 
-#include "headrace/kernels/color/blend_rows.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "headrace/kernels/color/color_rows.h"
 
 namespace headrace {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares every SIMD level with Pillow's arithmetic, written as Pillow computes it, for all pairs
 // of values.
-#include "headrace/kernels/color/blend_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/kernels/color/color_rows.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/level_test_names.h"
 

@@ -41,9 +41,9 @@ void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
   }
 }
 
-void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
+void shift_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
   for (int i = 0; i < count; ++i) {
-    const ByteRgb turned = turned_bytes(rgb[0][i], rgb[1][i], rgb[2][i], share);
+    const ByteRgb turned = hue_shifted_bytes(rgb[0][i], rgb[1][i], rgb[2][i], share);
     for (int c = 0; c < 3; ++c) out[c][i] = turned.of[c];
   }
 }
@@ -80,8 +80,8 @@ void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, const Pillo
   }
 }
 
-void turn_hue_rows(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
-  HEADRACE_BY_LEVEL(turn_hue)(rgb, count, share, out);
+void shift_hue_rows(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
+  HEADRACE_BY_LEVEL(shift_hue)(rgb, count, share, out);
 }
 
 }  // namespace headrace
@@ -144,7 +144,7 @@ struct Quotients {
   Floats divisor, inverse;
 };
 
-void turn_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
+void shift_hue(const uint8_t* const rgb[3], int count, float share, uint8_t* const out[3]) {
   const Floats one = Set(1.0f), to_unit = Set(kUnitOfByte), to_bytes = Set(kBytesOfUnit);
   Table8 of_saturation[3], of_part[3];
   for (int c = 0; c < 3; ++c) {

@@ -16,7 +16,7 @@
 namespace headrace {
 namespace {
 
-constexpr int kBeyond = 63;  // what kernels may touch past a row
+constexpr int kPadding = 63;  // what kernels may touch past a row
 using Row = std::vector<uint8_t>;
 
 class ColorRows : public testing::TestWithParam<SimdLevel> {
@@ -36,11 +36,11 @@ TEST_P(ColorRows, LumaEqualsTorchsSumForEveryLength) {
   for (int count = 1; count <= 200; ++count) {
     Row rgb[3];
     for (Row& row : rgb) {
-      row.resize(count + kBeyond);
+      row.resize(count + kPadding);
       for (uint8_t& sample : row) sample = static_cast<uint8_t>(random());
     }
     const uint8_t* const in[] = {rgb[0].data(), rgb[1].data(), rgb[2].data()};
-    Row gray(count + kBeyond);
+    Row gray(count + kPadding);
     luma_from_rgb_rows(in, count, gray.data());
     for (int i = 0; i < count; ++i) {
       ASSERT_EQ(gray[i], torch_luma(rgb[0][i], rgb[1][i], rgb[2][i])) << count << ", " << i;
@@ -49,7 +49,7 @@ TEST_P(ColorRows, LumaEqualsTorchsSumForEveryLength) {
 }
 
 TEST_P(ColorRows, LumaEqualsTorchsSumForEveryColor) {
-  Row red(256 + kBeyond), green(256 + kBeyond), blue(256 + kBeyond), gray(256 + kBeyond);
+  Row red(256 + kPadding), green(256 + kPadding), blue(256 + kPadding), gray(256 + kPadding);
   const uint8_t* const in[] = {red.data(), green.data(), blue.data()};
   for (int i = 0; i < 256; ++i) blue[i] = static_cast<uint8_t>(i);
   for (int r = 0; r < 256; r += GetParam() == SimdLevel::kScalar ? 5 : 1) {
@@ -88,16 +88,16 @@ TEST_P(ColorRows, RowsOfEveryLengthEqualTheScalarForm) {
       [](auto in, int n, auto out) { saturate_rows(in, n, 1e9f, float(1.0 - 1e9), out); },
       [](auto in, int n, auto out) { saturate_rows_as_pillow(in, n, pillow_blend(0.3f), out); },
       [](auto in, int n, auto out) { saturate_rows_as_pillow(in, n, pillow_blend(2.4f), out); },
-      [](auto in, int n, auto out) { turn_hue_rows(in, n, -0.31f, out); },
-      [](auto in, int n, auto out) { turn_hue_rows(in, n, 0.5f, out); },
-      [](auto in, int n, auto out) { turn_hue_rows_as_pillow(in, n, -40, out); },
+      [](auto in, int n, auto out) { shift_hue_rows(in, n, -0.31f, out); },
+      [](auto in, int n, auto out) { shift_hue_rows(in, n, 0.5f, out); },
+      [](auto in, int n, auto out) { shift_hue_rows_as_pillow(in, n, -40, out); },
   };
   for (int count = 1; count <= 130; ++count) {
     Row rgb[3], made[3], wanted[3];
     for (int c = 0; c < 3; ++c) {
-      rgb[c].resize(count + kBeyond);
-      made[c].resize(count + kBeyond);
-      wanted[c].resize(count + kBeyond);
+      rgb[c].resize(count + kPadding);
+      made[c].resize(count + kPadding);
+      wanted[c].resize(count + kPadding);
       for (uint8_t& sample : rgb[c]) sample = static_cast<uint8_t>(random() % (count + 1) * 37);
     }
     const uint8_t* const in[] = {rgb[0].data(), rgb[1].data(), rgb[2].data()};

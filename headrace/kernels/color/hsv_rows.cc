@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef HEADRACE_LEVEL
 
-#include "headrace/kernels/color/hsv_rows.h"
-
 #include <cmath>
+
+#include "headrace/kernels/color/color_rows.h"
 
 namespace headrace {
 namespace {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares every SIMD level with the scalar one, which tests/test_filters.py compares with the
 // definition.
-#include "headrace/kernels/color/hsv_rows.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 #include <vector>
 
+#include "headrace/kernels/color/color_rows.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/level_test_names.h"
 

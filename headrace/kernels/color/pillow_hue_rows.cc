@@ -28,10 +28,10 @@ PillowSectors make_pillow_sectors() {
 namespace scalar {
 namespace {
 
-void turn_hue(const uint8_t* const rgb[3], int count, int hues, const PillowSectors&,
-              uint8_t* const out[3]) {
+void shift_hue(const uint8_t* const rgb[3], int count, int hues, const PillowSectors&,
+               uint8_t* const out[3]) {
   for (int i = 0; i < count; ++i) {
-    const ByteRgb turned = turned_as_pillow(rgb[0][i], rgb[1][i], rgb[2][i], hues);
+    const ByteRgb turned = hue_shifted_as_pillow(rgb[0][i], rgb[1][i], rgb[2][i], hues);
     for (int c = 0; c < 3; ++c) out[c][i] = turned.of[c];
   }
 }
@@ -47,10 +47,10 @@ void turn_hue(const uint8_t* const rgb[3], int count, int hues, const PillowSect
 
 namespace headrace {
 
-void turn_hue_rows_as_pillow(const uint8_t* const rgb[3], int count, int hues,
-                             uint8_t* const out[3]) {
+void shift_hue_rows_as_pillow(const uint8_t* const rgb[3], int count, int hues,
+                              uint8_t* const out[3]) {
   static const PillowSectors sectors = make_pillow_sectors();
-  HEADRACE_BY_LEVEL(turn_hue)(rgb, count, hues, sectors, out);
+  HEADRACE_BY_LEVEL(shift_hue)(rgb, count, hues, sectors, out);
 }
 
 }  // namespace headrace
@@ -64,8 +64,8 @@ namespace {
 
 // Pillow's rgb2hsv_row and hsv2rgb, operation for operation: their mix of float and double affects
 // the result. For products of these widths, its round() is the same as adding 0.5.
-void turn_hue(const uint8_t* const rgb[3], int count, int hues, const PillowSectors& sectors,
-              uint8_t* const out[3]) {
+void shift_hue(const uint8_t* const rgb[3], int count, int hues, const PillowSectors& sectors,
+               uint8_t* const out[3]) {
   const Doubles one = Set(1.0), half = Set(0.5), white = Set(255.0);
   const Few zero = SetFew(0);
   for (int i = 0; i < count; i += kDoubles) {

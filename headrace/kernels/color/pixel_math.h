@@ -75,9 +75,9 @@ HEADRACE_HD Color in_sector(int sector, Value most, Value p, Value q, Value t) {
 }
 
 // torchvision's _rgb_to_hsv, a rotation of the hue by a fraction of the circle, and _hsv_to_rgb.
-HEADRACE_HD inline Rgb turned_rgb(float r, float g, float b, float share) {
-  const float most_gb = g > b ? g : b, least_gb = g < b ? g : b;
-  const float most = r > most_gb ? r : most_gb, least = r < least_gb ? r : least_gb;
+HEADRACE_HD inline Rgb hue_shifted(float r, float g, float b, float share) {
+  const float max_gb = g > b ? g : b, min_gb = g < b ? g : b;
+  const float most = r > max_gb ? r : max_gb, least = r < min_gb ? r : min_gb;
   const bool is_gray = most == least;
   const float range = most - least, divisor = is_gray ? 1.0f : range;
   const float saturation = range / (is_gray ? 1.0f : most);
@@ -105,9 +105,9 @@ struct ByteRgb {
   uint8_t of[3];
 };
 // The same for bytes.
-HEADRACE_HD inline ByteRgb turned_bytes(uint8_t r, uint8_t g, uint8_t b, float share) {
+HEADRACE_HD inline ByteRgb hue_shifted_bytes(uint8_t r, uint8_t g, uint8_t b, float share) {
   const Rgb turned =
-      turned_rgb(float(r) * kUnitOfByte, float(g) * kUnitOfByte, float(b) * kUnitOfByte, share);
+      hue_shifted(float(r) * kUnitOfByte, float(g) * kUnitOfByte, float(b) * kUnitOfByte, share);
   return {{static_cast<uint8_t>(turned[0] * kBytesOfUnit),
            static_cast<uint8_t>(turned[1] * kBytesOfUnit),
            static_cast<uint8_t>(turned[2] * kBytesOfUnit)}};
@@ -116,9 +116,9 @@ HEADRACE_HD inline ByteRgb turned_bytes(uint8_t r, uint8_t g, uint8_t b, float s
 // Pillow's rgb2hsv_row and hsv2rgb, via 8-bit HSV, with the hue rotated by `hues` of 256: their mix
 // of float and double affects the result. For products of these widths, its round() is the same as
 // adding 0.5.
-HEADRACE_HD inline ByteRgb turned_as_pillow(int r, int g, int b, int hues) {
-  const int most_gb = g > b ? g : b, least_gb = g < b ? g : b;
-  const int most = r > most_gb ? r : most_gb, least = r < least_gb ? r : least_gb;
+HEADRACE_HD inline ByteRgb hue_shifted_as_pillow(int r, int g, int b, int hues) {
+  const int max_gb = g > b ? g : b, min_gb = g < b ? g : b;
+  const int most = r > max_gb ? r : max_gb, least = r < min_gb ? r : min_gb;
   const auto value = static_cast<uint8_t>(most);
   if (most == least) return {{value, value, value}};
   const float range = static_cast<float>(most - least);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/kernels/color/row_statistics.h"
-
 #include <algorithm>
 #include <cstring>
+
+#include "headrace/kernels/color/color_rows.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>

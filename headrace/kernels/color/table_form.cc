@@ -6,10 +6,10 @@
 // fractions of either kind matters, and it fits into bytes: `rank` is the number of lower fractions
 // with which an upper one reaches 1, `order` the number of lower ones that need less than this one.
 // So five 16-byte shuffles give the same results as a lookup with 16 of them.
-#include "headrace/kernels/color/table_form.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "headrace/kernels/color/table_rows.h"
 
 namespace headrace {
 namespace {

@@ -18,7 +18,7 @@
 namespace headrace {
 namespace table_rows_test {
 
-constexpr int kBeyond = 63;  // what kernels may touch past a row
+constexpr int kPadding = 63;  // what kernels may touch past a row
 
 class TableRows : public testing::TestWithParam<SimdLevel> {
  protected:
@@ -31,7 +31,7 @@ TEST_P(TableRows, AreExactForEveryValueAndRowsOfEveryLength) {
   for (int count = 0; count <= 300; ++count) {
     uint8_t table[256];
     for (uint8_t& value : table) value = static_cast<uint8_t>(random());
-    std::vector<uint8_t> in(count + kBeyond), out(count + kBeyond);
+    std::vector<uint8_t> in(count + kPadding), out(count + kPadding);
     for (uint8_t& sample : in) sample = static_cast<uint8_t>(random());
     for (int i = 0; i < std::min(count, 256); ++i) in[i] = static_cast<uint8_t>(i + count);
     look_up_row(table, {}, in.data(), count, out.data());
@@ -40,7 +40,7 @@ TEST_P(TableRows, AreExactForEveryValueAndRowsOfEveryLength) {
 }
 
 TEST_P(TableRows, MayBeAppliedInPlace) {
-  uint8_t table[256], row[256 + kBeyond];
+  uint8_t table[256], row[256 + kPadding];
   for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(255 - i);
   for (int i = 0; i < 256; ++i) row[i] = static_cast<uint8_t>(i * 7);
   look_up_row(table, {}, row, 256, row);
@@ -57,8 +57,8 @@ Table table_of(Value&& value) {
 }
 
 // Checks all 256 values computed by the form; returns whether there is one.
-bool says_the_table(const Table& table, const TableGuess& guess) {
-  uint8_t row[256 + kBeyond] = {}, out[256 + kBeyond];
+bool matches_guess(const Table& table, const TableGuess& guess) {
+  uint8_t row[256 + kPadding] = {}, out[256 + kPadding];
   for (int i = 0; i < 256; ++i) row[i] = static_cast<uint8_t>(i);
   const TableForm form = form_of(table, guess);
   look_up_row(table.data(), form, row, 256, out);
@@ -76,16 +76,16 @@ TEST_P(TableRows, NearlyEveryLinearTableHasAnArithmeticForm) {
   for (int i = 0; i < kEach; ++i) {
     const float factor = factors(random), mean = means(random), rest = 1 - factor;
     found +=
-        says_the_table(table_of([&](int v) { return std::clamp(float(v) * factor, 0.0f, 255.0f); }),
-                       {.slope = factor});
-    found += says_the_table(table_of([&](int v) {
-                              const float drawn = std::fma(mean, rest, float(v) * factor);
-                              return std::clamp(drawn, 0.0f, 255.0f);
-                            }),
-                            {.slope = factor, .offset = double{mean} * rest});
+        matches_guess(table_of([&](int v) { return std::clamp(float(v) * factor, 0.0f, 255.0f); }),
+                      {.slope = factor});
+    found += matches_guess(table_of([&](int v) {
+                             const float drawn = std::fma(mean, rest, float(v) * factor);
+                             return std::clamp(drawn, 0.0f, 255.0f);
+                           }),
+                           {.slope = factor, .offset = double{mean} * rest});
     const int least = static_cast<int>(random() % 60), most = 255 - static_cast<int>(random() % 60);
     const double scale = 255.0 / (most - least), offset = -least * scale;
-    stretches += says_the_table(
+    stretches += matches_guess(
         table_of([&](int v) { return std::clamp(std::trunc(v * scale + offset), 0.0, 255.0); }),
         {.slope = scale, .offset = offset});
   }
@@ -101,7 +101,7 @@ TEST_P(TableRows, MasksAndMirroringHaveAnArithmeticForm) {
         const int masked = v & mask;
         return v < threshold ? masked : 255 - masked;
       });
-      EXPECT_TRUE(says_the_table(table, {.mask = mask, .threshold = threshold}));
+      EXPECT_TRUE(matches_guess(table, {.mask = mask, .threshold = threshold}));
     }
   }
 }
@@ -112,7 +112,7 @@ TEST_P(TableRows, AWrongGuessGivesNoArithmeticForm) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   for (const double slope : {-1.0, 0.0, 1.0, 15.9, 16.0, 1e30, kNaN}) {
     for (const double offset : {0.0, -300.0, 1e30, kNaN}) {
-      EXPECT_FALSE(says_the_table(table, {.slope = slope, .offset = offset}));
+      EXPECT_FALSE(matches_guess(table, {.slope = slope, .offset = offset}));
     }
   }
 }

@@ -7,11 +7,11 @@
 
 #include "headrace/kernels/batch/machine_words.h"
 #include "headrace/kernels/color/ycc_constants.h"
-#include "headrace/kernels/device_jpeg/device_picture.h"
+#include "headrace/kernels/device_jpeg/device_image.h"
 
 namespace headrace {
 
-// Reads four adjacent samples of a component, upsampled to the picture's size. Edges are repeated.
+// Reads four adjacent samples of a component, upsampled to the image's size. Edges are repeated.
 // Samples in blocks that were not transformed are not read; their pixels are outside the window.
 template <bool kIsKnown = false, Upsampling kKnown = Upsampling::kNone>
 class UpsampledPlane {
@@ -105,7 +105,7 @@ class UpsampledPlane {
 
 template <ColorKind kKind>
 struct ColorPixels {
-  const DevicePicture* pictures = nullptr;
+  const DeviceImage* images = nullptr;
   const PieceJob* jobs = nullptr;
   const uint8_t* samples = nullptr;
   uint8_t* out = nullptr;
@@ -115,23 +115,23 @@ struct ColorPixels {
 
   HEADRACE_HD void operator()(int64_t item) const {
     const PieceJob& job = jobs[item / kPiece];
-    const DevicePicture& picture = pictures[job.picture];
+    const DeviceImage& image = images[job.image];
     const int32_t number = static_cast<int32_t>(job.first + item % kPiece);
-    const int32_t eights = (picture.margin + picture.width + 7) / 8;
+    const int32_t eights = (image.margin + image.width + 7) / 8;
     const int32_t row = number / eights, eight = number - row * eights;
-    if (row >= picture.height) return;
-    const int32_t x = picture.x - picture.margin + eight * 8, y = picture.y + row;
-    uint8_t* const to = out + picture.out + int64_t{row} * picture.out_stride + eight * 8;
+    if (row >= image.height) return;
+    const int32_t x = image.x - image.margin + eight * 8, y = image.y + row;
+    uint8_t* const to = out + image.out + int64_t{row} * image.out_stride + eight * 8;
 
     if constexpr (kKind == ColorKind::kAny) {
       HEADRACE_ROLLED
-      for (int i = 0; i < 8; i += 4) any(picture, x + i, y, to + i);
+      for (int i = 0; i < 8; i += 4) any(image, x + i, y, to + i);
     } else {
       constexpr Upsampling kChroma =
           kKind == ColorKind::kPlain ? Upsampling::kNone : Upsampling::kH2V2;
-      const UpsampledPlane<true, Upsampling::kNone> luma(picture.plane[0], samples);
-      const UpsampledPlane<true, kChroma> blue(picture.plane[1], samples);
-      const UpsampledPlane<true, kChroma> red(picture.plane[2], samples);
+      const UpsampledPlane<true, Upsampling::kNone> luma(image.plane[0], samples);
+      const UpsampledPlane<true, kChroma> blue(image.plane[1], samples);
+      const UpsampledPlane<true, kChroma> red(image.plane[2], samples);
       words::Together<2> bytes[3];
       HEADRACE_UNROLLED
       for (int half = 0; half < 2; ++half) {
@@ -146,36 +146,36 @@ struct ColorPixels {
       }
       HEADRACE_UNROLLED
       for (int channel = 0; channel < 3; ++channel) {
-        words::store(to + int64_t{channel} * picture.out_plane, bytes[channel]);
+        words::store(to + int64_t{channel} * image.out_plane, bytes[channel]);
       }
     }
   }
 
  private:
-  HEADRACE_HD void any(const DevicePicture& picture, int32_t x, int32_t y, uint8_t* to) const {
+  HEADRACE_HD void any(const DeviceImage& image, int32_t x, int32_t y, uint8_t* to) const {
     int32_t a[4], b[4], c[4];
-    UpsampledPlane<>(picture.plane[0], samples).four(x, y, a);
-    if (picture.components == 1) {
-      for (int channel = 0; channel < picture.channels; ++channel) store(to, picture, channel, a);
+    UpsampledPlane<>(image.plane[0], samples).four(x, y, a);
+    if (image.components == 1) {
+      for (int channel = 0; channel < image.channels; ++channel) store(to, image, channel, a);
       return;
     }
-    UpsampledPlane<>(picture.plane[1], samples).four(x, y, b);
-    UpsampledPlane<>(picture.plane[2], samples).four(x, y, c);
-    if (picture.color == DeviceColor::kRgbFromYcc || picture.color == DeviceColor::kGrayFromYcc) {
+    UpsampledPlane<>(image.plane[1], samples).four(x, y, b);
+    UpsampledPlane<>(image.plane[2], samples).four(x, y, c);
+    if (image.color == DeviceColor::kRgbFromYcc || image.color == DeviceColor::kGrayFromYcc) {
       rgb_from_ycc(a, b, c);
     }
-    if (picture.channels == 1) {
+    if (image.channels == 1) {
       gray_from_rgb(a, b, c);
-      return store(to, picture, 0, a);
+      return store(to, image, 0, a);
     }
-    store(to, picture, 0, a);
-    store(to, picture, 1, b);
-    store(to, picture, 2, c);
+    store(to, image, 0, a);
+    store(to, image, 1, b);
+    store(to, image, 2, c);
   }
 
-  HEADRACE_HD static void store(uint8_t* to, const DevicePicture& picture, int channel,
+  HEADRACE_HD static void store(uint8_t* to, const DeviceImage& image, int channel,
                                 const int32_t (&four)[4]) {
-    words::store(to + int64_t{channel} * picture.out_plane,
+    words::store(to + int64_t{channel} * image.out_plane,
                  words::Together<1>{words::clamped_bytes(four[0], four[1], four[2], four[3])});
   }
 

@@ -9,7 +9,7 @@ namespace {
 
 void take_upload(MemorySections& sections, const DeviceJpegSizes& sizes, DeviceJpegMemory& at) {
   const auto bytes_of = [](int64_t count, size_t size) { return count * int64_t(size); };
-  sections.take(at.pictures, bytes_of(sizes.pictures, sizeof(DevicePicture)));
+  sections.take(at.images, bytes_of(sizes.images, sizeof(DeviceImage)));
   sections.take(at.codes, bytes_of(sizes.codes, sizeof(DeviceCode)));
   sections.take(at.quantizations, bytes_of(sizes.quantizations, 64 * sizeof(int16_t)));
   sections.take(at.places, sizeof(WalkTables::place));
@@ -23,7 +23,7 @@ void take_upload(MemorySections& sections, const DeviceJpegSizes& sizes, DeviceJ
 }
 
 void take_lasting(MemorySections& sections, const DeviceJpegSizes& sizes, DeviceJpegMemory& at) {
-  sections.take(at.tables, sizes.pictures * int64_t{sizeof(WalkTables)});
+  sections.take(at.tables, sizes.images * int64_t{sizeof(WalkTables)});
   sections.take(at.samples, sizes.sample_bytes);
   sections.take(at.refused, flag_bytes(sizes));
 }
@@ -35,7 +35,7 @@ void take_scratch(MemorySections& sections, const DeviceJpegSizes& sizes, Device
 
 }  // namespace
 
-int64_t flag_bytes(const DeviceJpegSizes& sizes) { return (sizes.pictures + 15) / 16 * 16; }
+int64_t flag_bytes(const DeviceJpegSizes& sizes) { return (sizes.images + 15) / 16 * 16; }
 
 int64_t upload_bytes(const DeviceJpegSizes& sizes) {
   MemorySections sections(nullptr);

@@ -8,7 +8,7 @@
 #include "headrace/device/device.h"
 #include "headrace/kernels/device_jpeg/clear_words.h"
 #include "headrace/kernels/device_jpeg/color_pixels.h"
-#include "headrace/kernels/device_jpeg/device_picture.h"
+#include "headrace/kernels/device_jpeg/device_image.h"
 #include "headrace/kernels/device_jpeg/sum_dc.h"
 #include "headrace/kernels/device_jpeg/transform_blocks.h"
 #include "headrace/kernels/device_jpeg/walk_rows.h"
@@ -17,7 +17,7 @@ namespace headrace {
 
 // Numbers and sizes of everything in a batch. Known on the host.
 struct DeviceJpegSizes {
-  int64_t pictures = 0, row_jobs = 0, walk_groups = 0, block_jobs = 0;
+  int64_t images = 0, row_jobs = 0, walk_groups = 0, block_jobs = 0;
   std::array<int64_t, kColorKinds> pixel_jobs{};
   int64_t codes = 0, quantizations = 0;
   int64_t stream_words = 0;
@@ -28,7 +28,7 @@ struct DeviceJpegSizes {
 
 // Addresses as the kernels see them: of what the host prepared, and of what the kernels compute.
 struct DeviceJpegMemory {
-  const DevicePicture* pictures = nullptr;
+  const DeviceImage* images = nullptr;
   const DeviceCode* codes = nullptr;
   const int16_t* quantizations = nullptr;  // tables of 64, aligned to 16 bytes
   const uint8_t* places = nullptr;         // WalkTables::place
@@ -41,7 +41,7 @@ struct DeviceJpegMemory {
   WalkTables* tables = nullptr;
   int16_t* coefficients = nullptr;
   uint8_t* samples = nullptr;
-  uint8_t* refused = nullptr;  // one flag per picture, rounded up to a multiple of 16
+  uint8_t* refused = nullptr;  // one flag per image, rounded up to a multiple of 16
   uint8_t* out = nullptr;
 };
 
@@ -62,12 +62,12 @@ int64_t flag_bytes(const DeviceJpegSizes& sizes);
 template <class Run>
 void for_each_kernel(const DeviceJpegSizes& sizes, const DeviceJpegMemory& at, Run&& run) {
   run(ClearWords{.memory = at.refused, .bytes = flag_bytes(sizes)});
-  run(MakeTables{.pictures = at.pictures,
+  run(MakeTables{.images = at.images,
                  .codes = at.codes,
                  .places = at.places,
                  .tables = at.tables,
-                 .count = sizes.pictures});
-  run(WalkRows{.pictures = at.pictures,
+                 .count = sizes.images});
+  run(WalkRows{.images = at.images,
                .groups = at.walk_groups,
                .jobs = at.row_jobs,
                .tables = at.tables,
@@ -75,13 +75,13 @@ void for_each_kernel(const DeviceJpegSizes& sizes, const DeviceJpegMemory& at, R
                .coefficients = at.coefficients,
                .refused = at.refused,
                .group_count = sizes.walk_groups});
-  run(SumDc{.pictures = at.pictures,
+  run(SumDc{.images = at.images,
             .groups = at.walk_groups,
             .jobs = at.row_jobs,
             .coefficients = at.coefficients,
             .refused = at.refused,
             .group_count = sizes.walk_groups});
-  run(TransformBlocks{.pictures = at.pictures,
+  run(TransformBlocks{.images = at.images,
                       .jobs = at.block_jobs,
                       .coefficients = at.coefficients,
                       .steps = at.quantizations,
@@ -90,7 +90,7 @@ void for_each_kernel(const DeviceJpegSizes& sizes, const DeviceJpegMemory& at, R
   const auto color = [&]<ColorKind kKind>(ColorPixels<kKind>) {
     constexpr size_t kNumber = static_cast<size_t>(kKind);
     if (sizes.pixel_jobs[kNumber] == 0) return;
-    run(ColorPixels<kKind>{.pictures = at.pictures,
+    run(ColorPixels<kKind>{.images = at.images,
                            .jobs = at.pixel_jobs[kNumber],
                            .samples = at.samples,
                            .out = at.out,

@@ -7,35 +7,34 @@
 #include <cstdint>
 
 #include "headrace/kernels/batch/machine_words.h"
-#include "headrace/kernels/device_jpeg/device_picture.h"
+#include "headrace/kernels/device_jpeg/device_image.h"
 
 namespace headrace {
 
 struct SumDc {
   static constexpr int kComponents = 3, kAtOnce = 8;
 
-  const DevicePicture* pictures = nullptr;
+  const DeviceImage* images = nullptr;
   const WalkGroup* groups = nullptr;
   const RowJob* jobs = nullptr;
   int16_t* coefficients = nullptr;
-  uint8_t* refused = nullptr;  // one error flag per picture: a value does not fit 16 bits
+  uint8_t* refused = nullptr;  // one error flag per image: a value does not fit 16 bits
   int64_t group_count = 0;
 
-  HEADRACE_HD int64_t items() const { return group_count * kComponents * WalkGroup::kMost; }
+  HEADRACE_HD int64_t items() const { return group_count * kComponents * WalkGroup::kMax; }
 
   HEADRACE_HD void operator()(int64_t item) const {
-    const auto line = static_cast<uint32_t>(item / WalkGroup::kMost);
+    const auto line = static_cast<uint32_t>(item / WalkGroup::kMax);
     const WalkGroup& group = groups[line / kComponents];
     const auto component = static_cast<int32_t>(line % kComponents);
-    const uint32_t number = static_cast<uint32_t>(item) % WalkGroup::kMost;
-    const DevicePicture& picture = pictures[group.picture];
-    if (number >= group.jobs || component >= picture.components) return;
-    const DevicePlane& plane = picture.plane[component];
+    const uint32_t number = static_cast<uint32_t>(item) % WalkGroup::kMax;
+    const DeviceImage& image = images[group.image];
+    if (number >= group.jobs || component >= image.components) return;
+    const DevicePlane& plane = image.plane[component];
     const RowJob& job = jobs[group.first_job + number];
-    if (!sum(coefficients +
-                 (picture.first_block + job.first_block + plane.first_block) * int64_t{64},
-             plane.h_shift + plane.v_shift, picture.blocks, job, component)) {
-      words::raise(refused + group.picture);
+    if (!sum(coefficients + (image.first_block + job.first_block + plane.first_block) * int64_t{64},
+             plane.h_shift + plane.v_shift, image.blocks, job, component)) {
+      words::raise(refused + group.image);
     }
   }
 

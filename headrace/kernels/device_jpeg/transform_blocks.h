@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "headrace/kernels/batch/machine_words.h"
-#include "headrace/kernels/device_jpeg/device_picture.h"
+#include "headrace/kernels/device_jpeg/device_image.h"
 #include "headrace/kernels/jpeg/idct_levels.h"
 
 namespace headrace {
@@ -95,7 +95,7 @@ HEADRACE_HD inline void transform_block(const int16_t* coefficients, const int16
 }
 
 struct TransformBlocks {
-  const DevicePicture* pictures = nullptr;
+  const DeviceImage* images = nullptr;
   const PieceJob* jobs = nullptr;
   const int16_t* coefficients = nullptr;
   const int16_t* steps = nullptr;  // tables of 64
@@ -106,16 +106,16 @@ struct TransformBlocks {
 
   HEADRACE_HD void operator()(int64_t item) const {
     const PieceJob& job = jobs[item / kPiece];
-    const DevicePicture& picture = pictures[job.picture];
-    const DevicePlane& plane = picture.plane[job.component];
+    const DeviceImage& image = images[job.image];
+    const DevicePlane& plane = image.plane[job.component];
     const int32_t number = static_cast<int32_t>(job.first + item % kPiece);
     const int32_t row = number / plane.columns, column = number - row * plane.columns;
     if (row >= plane.rows) return;
     const int32_t y = plane.first_row + row, x = plane.first_column + column;
     const int32_t mcu =
-        ((y >> plane.v_shift) - picture.first_mcu_row) * picture.mcu_columns + (x >> plane.h_shift);
+        ((y >> plane.v_shift) - image.first_mcu_row) * image.mcu_columns + (x >> plane.h_shift);
     const int32_t y_in = y & ((1 << plane.v_shift) - 1), x_in = x & ((1 << plane.h_shift) - 1);
-    const int64_t block = picture.first_block + int64_t{mcu} * picture.blocks + plane.first_block +
+    const int64_t block = image.first_block + int64_t{mcu} * image.blocks + plane.first_block +
                           (y_in << plane.h_shift) + x_in;
     transform_block(coefficients + block * 64, steps + plane.quantization * 64,
                     samples + plane.samples + int64_t{row} * 8 * plane.stride + column * 8,

@@ -19,14 +19,14 @@
 #include <cstdint>
 
 #include "headrace/kernels/batch/machine_words.h"
-#include "headrace/kernels/device_jpeg/device_picture.h"
+#include "headrace/kernels/device_jpeg/device_image.h"
 
 namespace headrace {
 
 struct WalkEntry {
   static constexpr uint32_t kEnds = 0x80000000, kSecond = 0x80, kNoValue = 0x2000;
   // For bits that are not a valid code: takes one bit, so that every walk terminates, and moves
-  // past the block's last coefficient, which marks the picture as damaged.
+  // past the block's last coefficient, which marks the image as damaged.
   static constexpr uint32_t kNone = 1 | kNoValue | 65 << 16 | 1 << 24 | kEnds;
 
   HEADRACE_HD static uint32_t of_dc(uint32_t length, uint32_t size) {
@@ -84,9 +84,9 @@ struct WalkEntry {
   }
 };
 
-// Makes the tables of all pictures, one thread per word.
+// Makes the tables of all images, one thread per word.
 struct MakeTables {
-  const DevicePicture* pictures = nullptr;
+  const DeviceImage* images = nullptr;
   const DeviceCode* codes = nullptr;
   const uint8_t* places = nullptr;  // WalkTables::place, word-aligned
   WalkTables* tables = nullptr;
@@ -96,14 +96,14 @@ struct MakeTables {
 
   HEADRACE_HD void operator()(int64_t item) const {
     constexpr int kPlaces = sizeof(WalkTables::place) / 4;
-    const int64_t picture = item / kWalkTableWords;
-    const int word = static_cast<int>(item - picture * kWalkTableWords);
+    const int64_t image = item / kWalkTableWords;
+    const int word = static_cast<int>(item - image * kWalkTableWords);
     if (word < kPlaces) {
-      words::store(tables[picture].place + word * 4, words::load<1>(places + word * 4));
+      words::store(tables[image].place + word * 4, words::load<1>(places + word * 4));
     } else {
       const int entry = word - kPlaces, table = entry / WalkTables::kSize,
                 i = entry % WalkTables::kSize;
-      tables[picture].entries[table][i] = WalkEntry::at(codes[pictures[picture].code[table]], i);
+      tables[image].entries[table][i] = WalkEntry::at(codes[images[image].code[table]], i);
     }
   }
 };

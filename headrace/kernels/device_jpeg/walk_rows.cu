@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block per group: its threads share the picture's tables, in shared memory, and decode one
+// One block per group: its threads share the image's tables, in shared memory, and decode one
 // segment each.
 #include "headrace/kernels/batch/launch.cuh"
 #include "headrace/kernels/device_jpeg/walk_rows.h"
@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-constexpr int kWalkThreads = WalkGroup::kMost;
+constexpr int kWalkThreads = WalkGroup::kMax;
 
 class TablesInShared {
  public:
@@ -49,19 +49,19 @@ __global__ void __launch_bounds__(kWalkThreads)
   __shared__ alignas(256) WalkTables tables;
   for (int64_t i = blockIdx.x; i < kernel.group_count; i += gridDim.x) {
     const WalkGroup group = kernel.groups[i];
-    const DevicePicture& picture = kernel.pictures[group.picture];
+    const DeviceImage& image = kernel.images[group.image];
     const RowJob* const job = kernel.jobs + group.first_job + threadIdx.x;
     const bool walks = threadIdx.x < group.jobs;
-    const uint4* const from = reinterpret_cast<const uint4*>(kernel.tables + group.picture);
+    const uint4* const from = reinterpret_cast<const uint4*>(kernel.tables + group.image);
     __syncthreads();  // no thread is using the previous group's tables any more
     HEADRACE_ROLLED
     for (int at = threadIdx.x; at < int(sizeof(tables) / sizeof(uint4)); at += kWalkThreads) {
       reinterpret_cast<uint4*>(&tables)[at] = from[at];
     }
-    clear_together(kernel.blocks_of(picture), walks ? job->first_block : 0,
-                   walks ? WalkRows::pieces(picture, *job) : 0);
+    clear_together(kernel.blocks_of(image), walks ? job->first_block : 0,
+                   walks ? WalkRows::pieces(image, *job) : 0);
     __syncthreads();
-    if (walks) kernel.walk(TablesInShared(tables), group.picture, *job);
+    if (walks) kernel.walk(TablesInShared(tables), group.image, *job);
   }
 }
 

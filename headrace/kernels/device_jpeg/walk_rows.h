@@ -3,7 +3,7 @@
 // decodes one symbol, and all segments execute the same instructions for it: a DC difference is
 // treated like any coefficient (SumDc adds them up), a bit selects the block's code, and only codes
 // of more than nine bits and ends of blocks branch. Segments are decoded in groups, whose threads
-// share the tables of their picture and clear their own blocks.
+// share the tables of their image and clear their own blocks.
 #pragma once
 
 #include <cstddef>
@@ -37,18 +37,18 @@ class RowWalk {
   // Takes at most 65 steps per block for any input bytes and tables, and never stores outside its
   // blocks or reads outside its words. REQUIRES: the blocks are zero; entries come from
   // WalkEntry::at().
-  HEADRACE_HD RowWalk(const Tables& tables, const DevicePicture& picture, const RowJob& job,
+  HEADRACE_HD RowWalk(const Tables& tables, const DeviceImage& image, const RowJob& job,
                       const uint32_t* streams, int16_t* coefficients)
       : tables_(tables),
-        stream_(streams + picture.first_word + job.begin / 32),
-        last_word_(job.end / 32 - job.begin / 32 + RowJob::kWordsBehind),
+        stream_(streams + image.first_word + job.begin / 32),
+        last_word_(job.end / 32 - job.begin / 32 + RowJob::kPaddingWords),
         at_(job.begin % 32),
-        left_(job.mcus * picture.blocks),
-        top_(1u << (picture.blocks - 1)),
-        pattern_(picture.pattern),
+        left_(job.mcus * image.blocks),
+        top_(1u << (image.blocks - 1)),
+        pattern_(image.pattern),
         is_second_(pattern_ & 1),
         place_(tables.begin()),
-        coefficients_(coefficients + (picture.first_block + job.first_block) * 64),
+        coefficients_(coefficients + (image.first_block + job.first_block) * 64),
         furthest_(place_) {
     now_ = words::swapped(next_word());
     next_ = words::swapped(next_word());
@@ -134,33 +134,33 @@ class RowWalk {
 };
 
 struct WalkRows {
-  const DevicePicture* pictures = nullptr;
+  const DeviceImage* images = nullptr;
   const WalkGroup* groups = nullptr;
   const RowJob* jobs = nullptr;
   const WalkTables* tables = nullptr;
   const uint32_t* streams = nullptr;
   int16_t* coefficients = nullptr;
-  uint8_t* refused = nullptr;  // one error flag per picture
+  uint8_t* refused = nullptr;  // one error flag per image
   int64_t group_count = 0;
 
-  HEADRACE_HD int64_t items() const { return group_count * WalkGroup::kMost; }
+  HEADRACE_HD int64_t items() const { return group_count * WalkGroup::kMax; }
 
   HEADRACE_HD void operator()(int64_t item) const {
-    const WalkGroup& group = groups[item / WalkGroup::kMost];
-    const auto number = static_cast<uint32_t>(item % WalkGroup::kMost);
+    const WalkGroup& group = groups[item / WalkGroup::kMax];
+    const auto number = static_cast<uint32_t>(item % WalkGroup::kMax);
     if (number >= group.jobs) return;
     const RowJob& job = jobs[group.first_job + number];
-    const DevicePicture& picture = pictures[group.picture];
-    clear(blocks_of(picture), job.first_block, pieces(picture, job), 0, 1);
-    walk(TablesInMemory(tables[group.picture]), group.picture, job);
+    const DeviceImage& image = images[group.image];
+    clear(blocks_of(image), job.first_block, pieces(image, job), 0, 1);
+    walk(TablesInMemory(tables[group.image]), group.image, job);
   }
 
-  HEADRACE_HD int16_t* blocks_of(const DevicePicture& picture) const {
-    return coefficients + picture.first_block * 64;
+  HEADRACE_HD int16_t* blocks_of(const DeviceImage& image) const {
+    return coefficients + image.first_block * 64;
   }
   // A segment's blocks, in pieces of 16 bytes.
-  HEADRACE_HD static int32_t pieces(const DevicePicture& picture, const RowJob& job) {
-    return job.mcus * picture.blocks * 8;
+  HEADRACE_HD static int32_t pieces(const DeviceImage& image, const RowJob& job) {
+    return job.mcus * image.blocks * 8;
   }
   // One of `lanes` threads that together clear `count` pieces, starting at block `first`.
   HEADRACE_HD static void clear(int16_t* blocks, uint32_t first, int32_t count, int32_t lane,
@@ -173,11 +173,11 @@ struct WalkRows {
   }
 
   template <class Tables>
-  HEADRACE_HD void walk(const Tables& from, uint32_t picture, const RowJob& job) const {
-    RowWalk<Tables> row(from, pictures[picture], job, streams, coefficients);
+  HEADRACE_HD void walk(const Tables& from, uint32_t image, const RowJob& job) const {
+    RowWalk<Tables> row(from, images[image], job, streams, coefficients);
     HEADRACE_ROLLED
     while (row.more()) row.step();
-    if (!row.is_whole(job)) words::raise(refused + picture);
+    if (!row.is_whole(job)) words::raise(refused + image);
   }
 };
 

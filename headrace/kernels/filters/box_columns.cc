@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef HEADRACE_LEVEL
 
-#include "headrace/kernels/filters/box_columns.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
+
+#include "headrace/kernels/filters/filter_rows.h"
 
 namespace headrace {
 namespace scalar {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares every SIMD level with the documented sums, each computed separately.
-#include "headrace/kernels/filters/box_columns.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/filters/filter_rows.h"
 #include "headrace/kernels/level_test_names.h"
 
 namespace headrace {

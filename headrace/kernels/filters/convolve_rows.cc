@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef HEADRACE_LEVEL
 
-#include "headrace/kernels/filters/convolve_rows.h"
+#include "headrace/kernels/filters/filter_rows.h"
 
 #define HEADRACE_KERNEL "headrace/kernels/filters/convolve_rows.cc"
 #include "headrace/kernels/each_level.h"

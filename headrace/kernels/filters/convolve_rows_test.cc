@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares every SIMD level with the documented chain of fused multiply-adds.
-#include "headrace/kernels/filters/convolve_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -11,12 +10,13 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/filters/filter_rows.h"
 #include "headrace/kernels/level_test_names.h"
 
 namespace headrace {
 namespace {
 
-constexpr int kBeyond = 15;
+constexpr int kPadding = 15;
 
 class ConvolveRows : public testing::TestWithParam<SimdLevel> {
  protected:
@@ -29,18 +29,18 @@ TEST_P(ConvolveRows, EqualTheDefinitionForEveryWidthAndManyTaps) {
   std::uniform_real_distribution<float> uniform(-20, 300);
   for (int count = 1; count < 150; ++count) {
     const int taps = 1 + static_cast<int>(random() % 25);
-    std::vector<float> in(count + taps + kBeyond), weights(taps), made(count + kBeyond);
+    std::vector<float> in(count + taps + kPadding), weights(taps), made(count + kPadding);
     for (float& v : in) v = uniform(random);
     for (float& v : weights) v = uniform(random) / 300;
     convolve_along(in.data(), weights.data(), taps, count, made.data());
-    std::vector<std::vector<float>> rows(taps, std::vector<float>(count + kBeyond));
+    std::vector<std::vector<float>> rows(taps, std::vector<float>(count + kPadding));
     std::vector<const float*> pointers;
     for (auto& row : rows) {
       for (float& v : row) v = uniform(random) / static_cast<float>(taps);
       pointers.push_back(row.data());
     }
-    std::vector<uint8_t> bytes(count + kBeyond);
-    std::vector<float> numbers(count + kBeyond);
+    std::vector<uint8_t> bytes(count + kPadding);
+    std::vector<float> numbers(count + kPadding);
     convolve_across(pointers.data(), weights.data(), taps, count, numbers.data());
     convolve_across(pointers.data(), weights.data(), taps, count, bytes.data());
     for (int i = 0; i < count; ++i) {
@@ -55,9 +55,9 @@ TEST_P(ConvolveRows, EqualTheDefinitionForEveryWidthAndManyTaps) {
 }
 
 TEST_P(ConvolveRows, TiesRoundToEven) {
-  const float row[1 + kBeyond] = {2.5f}, weight = 1;
+  const float row[1 + kPadding] = {2.5f}, weight = 1;
   const float* const rows[] = {row};
-  uint8_t out[1 + kBeyond];
+  uint8_t out[1 + kPadding];
   convolve_across(rows, &weight, 1, 1, out);
   EXPECT_EQ(out[0], 2);
 }

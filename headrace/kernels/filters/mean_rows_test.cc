@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/kernels/filters/mean_rows.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/filters/filter_rows.h"
 #include "headrace/kernels/level_test_names.h"
 
 namespace headrace {

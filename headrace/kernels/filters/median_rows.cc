@@ -9,7 +9,7 @@
 // elements among themselves is dead code.
 #ifndef HEADRACE_LEVEL
 
-#include "headrace/kernels/filters/median_rows.h"
+#include "headrace/kernels/filters/filter_rows.h"
 
 #define HEADRACE_KERNEL "headrace/kernels/filters/median_rows.cc"
 #include "headrace/kernels/each_level.h"

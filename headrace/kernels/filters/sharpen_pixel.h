@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sample of a sharpened picture: the arithmetic of rows on the CPU (sharpen_rows.h) and
+// One sample of a sharpened picture: the arithmetic of rows on the CPU (sharpen_rows.cc) and
 // pictures on a GPU (batch/sharpen_pictures.h).
 #pragma once
 
@@ -21,7 +21,7 @@ HEADRACE_HD inline uint32_t thirteenth_of(uint32_t sum) {
 
 // Extrapolates a byte away from another one, as torch computes it; `rest` is float(1.0 - factor).
 // The lowest byte of the return value is the result.
-HEADRACE_HD inline uint32_t drawn_away(uint32_t value, uint32_t other, float rest) {
+HEADRACE_HD inline uint32_t extrapolated(uint32_t value, uint32_t other, float rest) {
   const float own = floats::of(value);
   return floats::truncated_byte(floats::fma(floats::of(other) - own, rest, own));
 }

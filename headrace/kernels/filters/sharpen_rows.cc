@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef HEADRACE_LEVEL
 
-#include "headrace/kernels/filters/sharpen_rows.h"
-
 #include <algorithm>
 
+#include "headrace/kernels/filters/filter_rows.h"
 #include "headrace/kernels/filters/sharpen_pixel.h"
 
 namespace headrace {
@@ -28,9 +27,9 @@ bool blur(const ThreeRows& in, int width, uint8_t* out) {
 
 // Extrapolates each value away from the other one, as torch computes it. Vector code may read and
 // write up to 63 bytes past `count`.
-void draw_away(const uint8_t* value, const uint8_t* other, int count, float rest, uint8_t* out) {
+void extrapolate(const uint8_t* value, const uint8_t* other, int count, float rest, uint8_t* out) {
   for (int i = 0; i < count; ++i) {
-    out[i] = static_cast<uint8_t>(drawn_away(value[i], other[i], rest));
+    out[i] = static_cast<uint8_t>(extrapolated(value[i], other[i], rest));
   }
 }
 
@@ -43,7 +42,6 @@ void draw_away(const uint8_t* value, const uint8_t* other, int count, float rest
 #include "headrace/kernels/each_level.h"
 
 namespace headrace {
-
 namespace {
 
 // Calls blend(value, blur, count, out) for the inner columns, in parts whose blur fits in the L1
@@ -64,7 +62,7 @@ void with_blur(const ThreeRows& in, int width, uint8_t* out, Blend&& blend) {
 
 void sharpen_row(const ThreeRows& in, int width, float rest, uint8_t* out) {
   with_blur(in, width, out, [&](const uint8_t* row, const uint8_t* blur, int count, uint8_t* to) {
-    HEADRACE_BY_LEVEL(draw_away)(row, blur, count, rest, to);
+    HEADRACE_BY_LEVEL(extrapolate)(row, blur, count, rest, to);
   });
 }
 
@@ -115,7 +113,7 @@ bool blur(const ThreeRows& in, int width, uint8_t* out) {
   return true;
 }
 
-void draw_away(const uint8_t* value, const uint8_t* other, int count, float rest, uint8_t* out) {
+void extrapolate(const uint8_t* value, const uint8_t* other, int count, float rest, uint8_t* out) {
   for (int i = 0; i < count; i += kLanes) {
     const Floats own = LoadBytesAsFloats(value + i);
     StoreTruncated(out + i, MulAdd(Sub(LoadBytesAsFloats(other + i), own), Set(rest), own));

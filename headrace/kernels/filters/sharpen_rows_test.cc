@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares every SIMD level with the definition; tests/test_colors.py compares it with the
 // libraries.
-#include "headrace/kernels/filters/sharpen_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "headrace/kernels/dispatch.h"
+#include "headrace/kernels/filters/filter_rows.h"
 #include "headrace/kernels/level_test_names.h"
 
 namespace headrace {

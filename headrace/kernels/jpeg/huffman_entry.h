@@ -24,7 +24,7 @@ constexpr int kAcBits = 11, kDcBits = 7;
 constexpr int kAcSize = 1 << kAcBits;
 // A step takes at most this many bits, so that three steps fit between refills, which leave 57
 // bits.
-constexpr int kMostBits = 18;
+constexpr int kMaxBits = 18;
 
 constexpr uint32_t kRare = 0x40, kEnd = 0x8000;
 // The part of an entry that is added to the lane's account; the rest describes the symbols.

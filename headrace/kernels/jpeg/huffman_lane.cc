@@ -27,13 +27,13 @@ uintptr_t end_of_run() {
 const HuffmanKernels& kernels() {
   static const ByLevel<const HuffmanKernels*> by_level{
       huffman_kernels_scalar(), huffman_kernels_avx2(), huffman_kernels_avx512()};
-  return *by_level.in_force();
+  return *by_level.selected();
 }
 
 HuffmanWalk walk_of_level() {
   static const ByLevel<HuffmanWalk> by_level{huffman_walk_plain(), huffman_walk_bmi2(),
                                              huffman_walk_bmi2()};
-  return by_level.in_force();
+  return by_level.selected();
 }
 
 // Adds up the DC differences of `count` skipped MCUs, by block of the MCU.
@@ -108,7 +108,7 @@ void HuffmanLane::Notes::plan(int run) {
   const size_t blocks = static_cast<size_t>(run) * pattern.blocks;
   if (blocks > room || !room) {
     room = 0;
-    notes.resize((blocks * kMostNotes + kReadAhead) * sizeof(uint64_t));
+    notes.resize((blocks * kMaxNotes + kReadAhead) * sizeof(uint64_t));
     dc.resize((blocks + kReadAhead) * sizeof(uint64_t));
     steps.resize((blocks * 2 + 2) * sizeof(uintptr_t));
     room = blocks;

@@ -44,7 +44,7 @@ struct HuffmanStream {
 };
 
 struct HuffmanLane::Notes : HuffmanStream {
-  static constexpr size_t kMostNotes = 64;  // per block: each except one advances the coefficient
+  static constexpr size_t kMaxNotes = 64;  // per block: each except one advances the coefficient
   static constexpr size_t kReadAhead = 8;
 
   void plan(int run);

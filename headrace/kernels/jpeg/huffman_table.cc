@@ -22,7 +22,7 @@ void pairs(const uint32_t* singles, uint32_t* entries) {
     if (first & (kRare | kEnd) || advance_of(first) > 15 || bits >= kAcBits) continue;
     const uint32_t second = singles[i << bits & (kAcSize - 1)];
     const uint32_t all = bits + bits_of(second);
-    if (second & kRare || all - last_size_of(second) > kAcBits || all > kMostBits) continue;
+    if (second & kRare || all - last_size_of(second) > kAcBits || all > kMaxBits) continue;
     entries[i] = second + as_first(first);
   }
 }
@@ -63,7 +63,7 @@ void set_singles(const HuffmanSpec& spec, HuffmanUse use, int bits, uint32_t* en
     for (int i = 0; i < spec.counts[length - 1]; ++i) {
       const uint8_t symbol = spec.symbols[symbols++];
       uint32_t entry = use == HuffmanUse::kDC ? dc_entry(length, symbol) : ac_entry(length, symbol);
-      if (bits_of(entry) > kMostBits) entry = kRare;
+      if (bits_of(entry) > kMaxBits) entry = kRare;
       entries = std::fill_n(entries, width, entry);
     }
   }
@@ -153,7 +153,7 @@ void pairs(const uint32_t* singles, uint32_t* entries) {
     const Ints size = And(ShiftRight<16>(second), Set(15));
     const Mask follows =
         MaskedLt(MaskedLt(HasNoBits(second, kRare), Sub(all, size), Set(kAcBits + 1)), all,
-                 Set(kMostBits + 1));
+                 Set(kMaxBits + 1));
     const Ints as_first =
         Add(Add(Add(bits, ShiftLeft<28>(bits)), Add(advance, ShiftLeft<16>(advance))),
             ShiftLeft<4>(And(first, Set(15 << 16))));

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/jpeg/huffman_test_pictures.h"
+#include "headrace/kernels/jpeg/huffman_test_images.h"
 #include "headrace/kernels/jpeg/huffman_test_streams.h"
 #include "headrace/kernels/level_test_names.h"
 #include "jerror.h"
@@ -64,8 +64,8 @@ struct Expected {
   std::array<int, 4> predictors{};
 };
 
-Expected slowly(const Stream& stream, SlowDecoder& decoder, int mcus,
-                const std::array<int, 4>& predictors) {
+Expected decode_by_reference(const Stream& stream, ReferenceDecoder& decoder, int mcus,
+                             const std::array<int, 4>& predictors) {
   Expected out;
   out.predictors = predictors;
   std::array<int16_t, 64> block;
@@ -100,7 +100,7 @@ class Lane {
   void begin(int mcus) {
     mcus_ = mcus;
     lane.begin(mcus);
-    expected_ = slowly(stream_, slow_, mcus, predictors_);
+    expected_ = decode_by_reference(stream_, slow_, mcus, predictors_);
   }
   // Checks a finished run, requesting a part of its blocks; false when the stream has ended.
   bool check(Random& random) {
@@ -139,19 +139,19 @@ class Lane {
   std::array<HuffmanTable, 4> dc_, ac_;
   std::array<uint8_t, 64> position_{};
   std::array<int, 4> predictors_{};
-  SlowDecoder slow_;
+  ReferenceDecoder slow_;
   Expected expected_;
   int mcus_ = 0;
 };
 
 // Decodes all streams in parallel lanes, in runs of random lengths, until each ends. Returns the
 // number of runs that gave blocks.
-int check_all(const std::vector<Stream>& streams, int most_mcus, Random& random) {
+int check_all(const std::vector<Stream>& streams, int max_mcus, Random& random) {
   int runs = 0;
   std::vector<std::unique_ptr<Lane>> lanes;
   for (const Stream& stream : streams) {
     lanes.push_back(std::make_unique<Lane>(stream));
-    lanes.back()->begin(1 + random.below(most_mcus));
+    lanes.back()->begin(1 + random.below(max_mcus));
   }
   while (!lanes.empty() && !testing::Test::HasFailure()) {
     std::vector<HuffmanLane*> walking;
@@ -160,7 +160,7 @@ int check_all(const std::vector<Stream>& streams, int most_mcus, Random& random)
     EXPECT_NE(lanes[stopped]->lane.state(), State::kRunning);
     if (lanes[stopped]->check(random)) {
       ++runs;
-      lanes[stopped]->begin(1 + random.below(most_mcus));
+      lanes[stopped]->begin(1 + random.below(max_mcus));
     } else {
       lanes.erase(lanes.begin() + stopped);
     }
@@ -207,8 +207,8 @@ TEST_P(Huffman, TruncatedDataIsSuspiciousButExactlySufficientDataIsNot) {
   for (int round = 0; round < 25; ++round) {
     Stream stream = Stream::with_tables(random, false);
     stream.write(random, 3);
-    SlowDecoder slow(stream.bytes, stream.bit);
-    if (!slowly(stream, slow, 3, {}).ok)
+    ReferenceDecoder slow(stream.bytes, stream.bit);
+    if (!decode_by_reference(stream, slow, 3, {}).ok)
       continue;  // for instance, a table without an end-of-block
                  // symbol
     ++complete;
@@ -267,7 +267,7 @@ TEST_P(Huffman, DcValuesBeyond16BitsAreSuspicious) {
 INSTANTIATE_TEST_SUITE_P(Levels, Huffman, testing::ValuesIn(available_levels()), level_name);
 
 // Whether libjpeg accepts such a table.
-bool libjpeg_takes(const Bytes& file, const HuffmanSpec& spec, HuffmanUse use) {
+bool libjpeg_accepts(const Bytes& file, const HuffmanSpec& spec, HuffmanUse use) {
   Library library;
   jpeg_decompress_struct& cinfo = library.cinfo;
   const auto attempt = [&] {
@@ -299,7 +299,7 @@ TEST(HuffmanTable, AcceptsTheTablesThatLibjpegAccepts) {
     if (random.one_in(4)) spec.symbols[random.below(12)] = uint8_t(random.below(256));
     HuffmanTable table;
     const bool taken = table.build(spec, use);
-    ASSERT_EQ(taken, libjpeg_takes(file, spec, use)) << i;
+    ASSERT_EQ(taken, libjpeg_accepts(file, spec, use)) << i;
     refused += !taken;
   }
   EXPECT_GT(refused, 200);

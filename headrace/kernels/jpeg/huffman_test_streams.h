@@ -118,9 +118,9 @@ inline void put_random_block(Random& random, const HuffmanSpec& dc, const Huffma
 }
 
 // Annex F.2.2, one bit at a time.
-class SlowDecoder {
+class ReferenceDecoder {
  public:
-  SlowDecoder(std::span<const uint8_t> bytes, uint64_t bit) : bytes_(bytes), bit_(bit) {}
+  ReferenceDecoder(std::span<const uint8_t> bytes, uint64_t bit) : bytes_(bytes), bit_(bit) {}
 
   // False for what libjpeg warns about or tolerates: an invalid code, the end of the data, a
   // coefficient after the last.

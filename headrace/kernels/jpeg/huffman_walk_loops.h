@@ -44,7 +44,7 @@ bool end_full_block(HuffmanCursor& c) {
   return true;
 }
 
-State settle_not_found(HuffmanCursor& c, uint64_t* note) {
+State take_rare_code(HuffmanCursor& c, uint64_t* note) {
   c.account -= kRare;
   const Tables& tables = Tables::at(c.table);
   if (tables.end_of_run) return State::kDone;
@@ -66,7 +66,7 @@ void read_again(HuffmanCursor& c) {
 }
 
 // Called when coefficient 63 was reached or passed.
-State settle_full_block(HuffmanCursor& c, uint64_t* note) {
+State take_full_block(HuffmanCursor& c, uint64_t* note) {
   const auto entry = static_cast<uint32_t>(*note);
   if (const uint32_t first = only_first(entry)) {
     HuffmanCursor before = c;
@@ -82,7 +82,7 @@ State settle_full_block(HuffmanCursor& c, uint64_t* note) {
 }
 
 [[gnu::noinline]] State settle(HuffmanCursor& c, uint64_t* note) {
-  const State state = c.account & kRare ? settle_not_found(c, note) : settle_full_block(c, note);
+  const State state = c.account & kRare ? take_rare_code(c, note) : take_full_block(c, note);
   refill(c);
   c.table = *c.step();
   return state;

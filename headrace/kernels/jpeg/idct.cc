@@ -160,7 +160,7 @@ void idct_row(const IdctTable& table, const BlockRow& blocks, int count, uint8_t
               ptrdiff_t stride) {
   static const ByLevel<IdctRow> by_level{idct_row_scalar, idct_row_avx2(), idct_row_avx512(),
                                          idct_row_neon()};
-  by_level.in_force()(table, blocks, count, out, stride);
+  by_level.selected()(table, blocks, count, out, stride);
 }
 
 }  // namespace headrace

@@ -32,7 +32,7 @@ struct FileSpec {
   int width = 64, height = 48;
   std::vector<Factors> sampling = {{2, 2}, {1, 1}, {1, 1}};  // one entry per component
   J_COLOR_SPACE file_space = JCS_YCbCr;
-  bool progressive = false, arithmetic = false, one_scan_a_component = false, adobe = false;
+  bool progressive = false, arithmetic = false, one_scan_per_component = false, adobe = false;
   int restart_interval = 0;  // in MCUs
   int quality = 85;
   bool optimize = false;                   // optimized Huffman tables
@@ -83,7 +83,7 @@ Bytes encode(const FileSpec& spec, Sample&& sample) {
   }
   if (spec.progressive) jpeg_simple_progression(&cinfo);
   jpeg_scan_info scans[4] = {};
-  if (spec.one_scan_a_component) {
+  if (spec.one_scan_per_component) {
     for (int c = 0; c < components; ++c) scans[c] = {1, {c, 0, 0, 0}, 0, 63, 0, 0};
     cinfo.scan_info = scans;
     cinfo.num_scans = components;

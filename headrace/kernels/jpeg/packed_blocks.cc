@@ -48,7 +48,7 @@ void pack_row(const int16_t* blocks, int count, const std::array<uint8_t, 64>& p
               std::vector<uint8_t>& out) {
   static const ByLevel<PackGroup> by_level{pack_group_scalar(), pack_group_avx2(),
                                            pack_group_avx2()};
-  const PackGroup pack_group = slow_pdep() ? pack_group_slow_pext() : by_level.in_force();
+  const PackGroup pack_group = slow_pdep() ? pack_group_slow_pext() : by_level.selected();
   const int groups = divided_up(count, kGroupBlocks);
   const size_t tables = packed_row_tables(count);
   std::vector<uint8_t> quads(kQuadBytes * divided_up(count, kQuadBlocks) + kGroupBlocks);
@@ -119,7 +119,7 @@ size_t BlockPlanes::held_bytes() const {
 bool unpack_row(const PackedRow& row, int first, int end, BlockPlanes& planes) {
   static const ByLevel<UnpackQuads> by_level{unpack_quads_scalar(), unpack_quads_bmi2(),
                                              unpack_quads_bmi2()};
-  const UnpackQuads unpack_quads = slow_pdep() ? unpack_quads_compact_avx2() : by_level.in_force();
+  const UnpackQuads unpack_quads = slow_pdep() ? unpack_quads_compact_avx2() : by_level.selected();
   uint64_t start = bytes_before(row, first / kGroupBlocks);
   uint64_t beyond = 0;  // the highest bit is set if a stream was read past its end
   PlanePlace place{{planes.planes(0, 0), planes.planes(1, 0), planes.planes(2, 0)},
@@ -200,7 +200,7 @@ void idct_planes(const IdctTable& table, const BlockPlanes& planes, int count, u
                  ptrdiff_t stride) {
   static const ByLevel<IdctPlanes> by_level{nullptr, idct_planes_avx2(), idct_planes_avx512(),
                                             idct_planes_neon()};
-  const IdctPlanes idct = by_level.in_force();
+  const IdctPlanes idct = by_level.selected();
   if (!idct) return idct_planes_scalar(table, planes, count, out, stride);
   idct(table, {planes.planes(0, 0), planes.planes(1, 0), planes.planes(2, 0)}, planes.dc(),
        planes.levels(), divided_up(count, kQuadBlocks), out, stride);

@@ -8,7 +8,6 @@
 
 #include <immintrin.h>
 
-#include "headrace/kernels/jpeg/packed_blocks_inline.h"
 #include "headrace/kernels/target.h"
 
 HEADRACE_TARGET("bmi,bmi2,popcnt,lzcnt");

@@ -8,7 +8,6 @@
 
 #include <immintrin.h>
 
-#include "headrace/kernels/jpeg/packed_blocks_inline.h"
 #include "headrace/kernels/jpeg/packed_blocks_ranks.h"
 #include "headrace/kernels/target.h"
 
@@ -151,7 +150,7 @@ void unpack_compact_quads(GroupState& group, const uint8_t* quads, int skip, int
   for (int q = 0; q < skip; ++q) {
     __builtin_memcpy(&quad, quads + 4 * q, 4);
     const int code = static_cast<int>(quad >> kLevelCodeAt), levels = kLevelsOfCode[code];
-    if (levels > kMostLevels || (quad & kLastMask) == 0) {
+    if (levels > kMaxLevels || (quad & kLastMask) == 0) {
       unpack_any_quad<CompactBits, true>(group, quad, place);
     } else if (code == kDense7 || code == kDense9) {
       skip_quad<true>(group, quad, levels);
@@ -177,7 +176,7 @@ void unpack_compact_quads(GroupState& group, const uint8_t* quads, int skip, int
   for (int q = skip; q < skip + count; ++q) {
     __builtin_memcpy(&quad, quads + 4 * q, 4);
     const int code = static_cast<int>(quad >> kLevelCodeAt);
-    if (kLevelsOfCode[code] > kMostLevels || (quad & kLastMask) == 0) {
+    if (kLevelsOfCode[code] > kMaxLevels || (quad & kLastMask) == 0) {
       unpack_any_quad<CompactBits, false>(group, quad, place);
     } else {
       kByCode[code](group, quad, place);

@@ -9,6 +9,11 @@
 
 #include "headrace/kernels/jpeg/idct.h"
 
+// For the readers of packed quads: everything is in one function, each step for the four blocks of
+// a quad (Note [Four chains] in packed_blocks_unpack_loops.h).
+#define HEADRACE_INLINE inline __attribute__((always_inline))
+#define HEADRACE_FOUR _Pragma("GCC unroll 4") for (int j = 0; j < 4; ++j)
+
 namespace headrace {
 
 // Note [Levels of a quad]

@@ -30,7 +30,7 @@ struct CompactBits {
   }
 };
 
-constexpr int kMostLevels = 9;  // of a compact quad
+constexpr int kMaxLevels = 9;  // of a compact quad
 // Most blocks are short: at most kShort coefficients, kShortSecond of which have 2 bits or more.
 // Two of these share a register. A long block, with up to kLongSecond, has a register of its own;
 // the few with more go through memory.
@@ -42,8 +42,8 @@ enum class Length : uint8_t { kShort, kLong, kDone };
 struct QuadDraft {
   uint64_t signs[4], second[4];  // second: which coefficients have 2 bits or more
   // By number of bits; more: which coefficients with this many bits have a further bit.
-  uint32_t more[kMostLevels + 1][4];
-  uint64_t bits[kMostLevels + 1][2];  // of pairs of blocks
+  uint32_t more[kMaxLevels + 1][4];
+  uint64_t bits[kMaxLevels + 1][2];  // of pairs of blocks
   Length length[4];
 };
 
@@ -191,8 +191,8 @@ HEADRACE_INLINE __m256i shuffled_64(const __m256i bytes[2], __m256i places) {
 template <bool kWide, int kLevels>
 __attribute__((noinline)) uint64_t place_longest(BlockBits b, uint64_t signs,
                                                  const PlanePlace& place, int j) {
-  uint64_t more[kMostLevels + 2] = {}, bit[kMostLevels + 1] = {};
-  uint64_t count[kMostLevels + 2] = {0, b.count};  // of coefficients with at least this many bits
+  uint64_t more[kMaxLevels + 2] = {}, bit[kMaxLevels + 1] = {};
+  uint64_t count[kMaxLevels + 2] = {0, b.count};  // of coefficients with at least this many bits
   const auto look = [&] { return kWide ? bits_63(b.bytes, b.at) : bits_57(b.bytes, b.at); };
   for (int size = 2; size <= kLevels; ++size) {
     uint64_t window = look();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading packed rows on any CPU. The reference for the other SIMD levels, and the code for NEON,
 // which has no instruction that spreads bits.
-#include "headrace/kernels/jpeg/packed_blocks_inline.h"
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
 // These need the definitions above.
 #include "headrace/kernels/jpeg/packed_blocks_unpack_loops.h"

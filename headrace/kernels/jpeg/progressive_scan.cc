@@ -40,7 +40,7 @@ namespace {
 const BandKernels& kernels() {
   static const ByLevel<const BandKernels*> by_level{&kBandKernels, band_kernels_avx2(),
                                                     band_kernels_avx512()};
-  return slow_pdep() ? *band_kernels_slow_pdep() : *by_level.in_force();
+  return slow_pdep() ? *band_kernels_slow_pdep() : *by_level.selected();
 }
 
 uint64_t reversed_bytes(uint64_t v) {  // the number of bits of each

@@ -175,7 +175,7 @@ inline void end_bands(uint32_t zeros, Cursor& at) {
 bool refine_band(const Table& table, const ScanForm& form, const uint8_t* limit,
                  const ScanBlocks& blocks, Cursor& cursor) {
   constexpr uint32_t kEntries = (1u << ProgressiveScan::kTableBits) - 1;
-  constexpr int kMostOfSymbol = 32;  // a code, a sign, or the length of a run of ended bands
+  constexpr int kMaxOfSymbol = 32;  // a code, a sign, or the length of a run of ended bands
   const uint64_t band = (~uint64_t{0} >> (63 - form.last)) & (~uint64_t{0} << form.first);
   Cursor at = cursor;
   for (int x = 0; x < blocks.count; ++x) {
@@ -186,7 +186,7 @@ bool refine_band(const Table& table, const ScanForm& form, const uint8_t* limit,
     if (at.run == 0) {
       Ones zeros(band & ~nonzero);
       while (rest) {
-        if (at.count < kMostOfSymbol) refill_from_below(at);
+        if (at.count < kMaxOfSymbol) refill_from_below(at);
         uint32_t entry = table.entries[at.bits & kEntries];
         if (__builtin_expect(entry >> 16 == 0, 0)) {
           if (entry == 0) {

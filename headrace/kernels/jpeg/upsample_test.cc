@@ -38,10 +38,10 @@ class Upsample : public testing::TestWithParam<SimdLevel> {
   std::mt19937 engine_{3};
 };
 
-constexpr int kMostSamples = 300;
+constexpr int kMaxSamples = 300;
 
 TEST_P(Upsample, H2V1WeightsTheNearerSampleThreeTimes) {
-  for (int count = 1; count <= kMostSamples; ++count) {
+  for (int count = 1; count <= kMaxSamples; ++count) {
     const std::vector<uint8_t> in = row(count);
     const uint8_t* const x = in.data() + kInFront;
     std::vector<uint8_t> out = output(2 * count);
@@ -54,7 +54,7 @@ TEST_P(Upsample, H2V1WeightsTheNearerSampleThreeTimes) {
 }
 
 TEST_P(Upsample, H2V2WeightsTheFourNearestNineThreeThreeOne) {
-  for (int count = 1; count <= kMostSamples; ++count) {
+  for (int count = 1; count <= kMaxSamples; ++count) {
     const std::vector<uint8_t> in0 = row(count), in1 = row(count);
     const uint8_t *const near = in0.data() + kInFront, *const far = in1.data() + kInFront;
     std::vector<uint8_t> out = output(2 * count);
@@ -68,7 +68,7 @@ TEST_P(Upsample, H2V2WeightsTheFourNearestNineThreeThreeOne) {
 }
 
 TEST_P(Upsample, H1V2RoundsTheUpperRowDownAndTheLowerUp) {
-  for (int count = 1; count <= kMostSamples; ++count) {
+  for (int count = 1; count <= kMaxSamples; ++count) {
     const std::vector<uint8_t> in0 = row(count), in1 = row(count);
     const uint8_t *const near = in0.data() + kInFront, *const far = in1.data() + kInFront;
     for (const bool lower : {false, true}) {
@@ -82,7 +82,7 @@ TEST_P(Upsample, H1V2RoundsTheUpperRowDownAndTheLowerUp) {
 }
 
 TEST_P(Upsample, RepeatDuplicatesEachSample) {
-  for (int count = 1; count <= kMostSamples; ++count) {
+  for (int count = 1; count <= kMaxSamples; ++count) {
     const std::vector<uint8_t> in = row(count);
     for (int times = 2; times <= 4; ++times) {
       std::vector<uint8_t> out = output(times * count);

@@ -12,15 +12,15 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/kernels/dispatch.h"
-#include "headrace/kernels/resample/filter_scale.h"
+#include "headrace/kernels/resample/filter.h"
 
 namespace headrace {
 
 // The version of Pillow whose pass order we follow; see Note [Pass order] in resample.cc.
 inline constexpr int kPillowMajor = 13;
 // Whether the vertical pass comes first when a whole width x height picture is resized to to_width
-// x to_height and both axes change. torch, which defines the aliased filters, always does the
-// horizontal pass first.
+// x to_height and both axes change. torch, which defines the filters without antialiasing, always
+// does the horizontal pass first.
 bool vertical_first(Filter filter, int width, int height, int to_width, int to_height);
 
 // The filter at x. The weight of tap t is filter_weight((t + first - center + 0.5) * inverse),
@@ -95,7 +95,7 @@ class ResampleAxis {
 
  private:
   void place_outputs(const FilterScale& scale, int begin, bool reversed);
-  void weigh_aliased(Filter filter, int input, int output, int begin, bool reversed);
+  void set_interpolation_weights(Filter filter, int input, int output, int begin, bool reversed);
   void place_nearest(Filter filter, int input, int output, int begin, bool reversed);
   void mirror_inputs(int input);
   void trim_to_used();

@@ -15,7 +15,7 @@ namespace headrace {
 
 // Values of any dtype that float32 holds exactly.
 struct WidePlane {
-  static constexpr size_t kBeyond = 7;  // samples that loops may read past the last one
+  static constexpr size_t kPadding = 7;  // samples that loops may read past the last one
   int width = 0, height = 0;
   std::vector<float> samples;
 
@@ -25,7 +25,7 @@ struct WidePlane {
   void resize(int new_width, int new_height) {
     width = new_width;
     height = new_height;
-    samples.resize(size_t(width) * height + kBeyond);
+    samples.resize(size_t(width) * height + kPadding);
   }
   size_t held_bytes() const { return samples.capacity() * sizeof(float); }
   float* row(int y) { return samples.data() + size_t(y) * width; }

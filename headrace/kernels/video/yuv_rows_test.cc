@@ -150,17 +150,17 @@ TEST_P(YuvRows, OfEveryLengthAreComplete) {
   std::mt19937 engine(3);
   const YuvCoefficients by = yuv_coefficients(YuvMatrix::kBT709, false);
   const DeepYuvCoefficients deep_by = deep_yuv_coefficients(YuvMatrix::kBT709, false, 10);
-  constexpr int kMost = 200;
-  Yuv<uint8_t> yuv = yuv_of<uint8_t>(kMost);
-  Yuv<uint16_t> deep = yuv_of<uint16_t>(kMost);
+  constexpr int kMax = 200;
+  Yuv<uint8_t> yuv = yuv_of<uint8_t>(kMax);
+  Yuv<uint16_t> deep = yuv_of<uint16_t>(kMax);
   for (size_t p = 0; p < 3; ++p) {
     for (uint8_t& sample : yuv[p]) sample = static_cast<uint8_t>(engine());
     for (uint16_t& sample : deep[p]) sample = static_cast<uint16_t>(engine() % 1024);
   }
   for (const bool halved : {false, true}) {
-    const Rgb all = converted(yuv, halved, kMost, by);
-    const Rgb deep_all = converted(deep, halved, kMost, deep_by);
-    for (int count = 1; count <= kMost; ++count) {
+    const Rgb all = converted(yuv, halved, kMax, by);
+    const Rgb deep_all = converted(deep, halved, kMax, deep_by);
+    for (int count = 1; count <= kMax; ++count) {
       const Rgb part = converted(yuv, halved, count, by);
       const Rgb deep_part = converted(deep, halved, count, deep_by);
       for (size_t c = 0; c < 3; ++c) {

@@ -59,10 +59,10 @@ void as_pillow(const PixelWords& source, const double* x, const double* y, int c
   }
 }
 
-void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
-                   double* x, double* y) {
+void pillow_positions(const double coefficients[8], bool divides, int first, int row, int count,
+                      double* x, double* y) {
   for (int i = 0; i < count; ++i) {
-    const auto place = pillow_place(coefficients, divides, first + i + 0.5, row + 0.5);
+    const auto place = pillow_position(coefficients, divides, first + i + 0.5, row + 0.5);
     x[i] = place.x;
     y[i] = place.y;
   }
@@ -98,7 +98,7 @@ void affine_as_pillow(const PixelWords& source, const double coefficients[6], in
     const int part = std::min(kPart, count - begin);
     uint8_t* to[4] = {};
     for (int c = 0; c < channels; ++c) to[c] = out[c] + begin;
-    pillow_places(coefficients, false, first + begin, row, part, x, y);
+    pillow_positions(coefficients, false, first + begin, row, part, x, y);
     scalar::bilinear_as_pillow(source, x, y, part, fill, channels, to);
   }
 }
@@ -114,9 +114,9 @@ void affine_as_pillow(const PixelWords& source, const double coefficients[6], in
 
 namespace headrace {
 
-void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
-                   double* x, double* y) {
-  HEADRACE_BY_LEVEL(pillow_places)(coefficients, divides, first, row, count, x, y);
+void pillow_positions(const double coefficients[8], bool divides, int first, int row, int count,
+                      double* x, double* y) {
+  HEADRACE_BY_LEVEL(pillow_positions)(coefficients, divides, first, row, count, x, y);
 }
 
 void bilinear_as_pillow(const PixelWords& source, const double* x, const double* y, int count,
@@ -143,8 +143,8 @@ void bicubic_as_pillow(const PixelWords& source, const double* x, const double* 
 namespace headrace::HEADRACE_LEVEL {
 namespace {
 
-void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
-                   double* x, double* y) {
+void pillow_positions(const double coefficients[8], bool divides, int first, int row, int count,
+                      double* x, double* y) {
   const double* const a = coefficients;
   const double at_y = row + 0.5;
   const auto dot = [&](const double* by, double last, Doubles at_x) {
@@ -392,10 +392,10 @@ void affine_as_pillow(const PixelWords& source, const double coefficients[6], in
     }
     bilinear_in_doubles(source, at_x, at_y, kLanes, fill, channels, out, i);
   };
-  constexpr double kMostStep = 4;  // the limit of SteppedLanes
+  constexpr double kMaxStep = 4;  // the limit of SteppedLanes
   int begin = 0, end = count;
-  if (!(std::abs(a[0]) < kMostStep && std::abs(a[3]) < kMostStep &&
-        std::isfinite(x.rest + x.last) && std::isfinite(y.rest + y.last))) {
+  if (!(std::abs(a[0]) < kMaxStep && std::abs(a[3]) < kMaxStep && std::isfinite(x.rest + x.last) &&
+        std::isfinite(y.rest + y.last))) {
     for (int i = 0; i < count; i += kLanes) in_doubles(i);
     return;
   }

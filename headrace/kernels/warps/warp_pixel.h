@@ -24,7 +24,7 @@ struct TorchGrid {
 };
 
 template <class Real>
-struct WarpPlace {
+struct SourcePosition {
   Real x, y;
 };
 
@@ -34,7 +34,8 @@ HEADRACE_HD inline float grid_dot(const float by[2], float last, float x, float 
 }
 
 // at_x, at_y: the pixel's integer coordinates.
-HEADRACE_HD inline WarpPlace<float> torch_place(const TorchGrid& grid, float at_x, float at_y) {
+HEADRACE_HD inline SourcePosition<float> torch_position(const TorchGrid& grid, float at_x,
+                                                        float at_y) {
   float to_x = grid_dot(grid.x, grid.x[2], at_x, at_y, grid.fused);
   float to_y = grid_dot(grid.y, grid.y[2], at_x, at_y, grid.fused);
   if (grid.divides) {
@@ -47,9 +48,9 @@ HEADRACE_HD inline WarpPlace<float> torch_place(const TorchGrid& grid, float at_
 }
 
 // at_x, at_y: the pixel's center.
-HEADRACE_HD inline WarpPlace<double> pillow_place(const double a[8], bool divides, double at_x,
-                                                  double at_y) {
-  WarpPlace<double> place{a[0] * at_x + a[1] * at_y + a[2], a[3] * at_x + a[4] * at_y + a[5]};
+HEADRACE_HD inline SourcePosition<double> pillow_position(const double a[8], bool divides,
+                                                          double at_x, double at_y) {
+  SourcePosition<double> place{a[0] * at_x + a[1] * at_y + a[2], a[3] * at_x + a[4] * at_y + a[5]};
   if (divides) {
     const double by = a[6] * at_x + a[7] * at_y + 1;
     place.x /= by;

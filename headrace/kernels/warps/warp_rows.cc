@@ -22,16 +22,16 @@ void pack(const uint8_t* const planes[], int channels, int64_t count, uint32_t m
   }
 }
 
-void torch_places(const TorchGrid& grid, int row, int count, float* x, float* y) {
+void torch_positions(const TorchGrid& grid, int row, int count, float* x, float* y) {
   const float at_y = grid.first_row + static_cast<float>(row);
   for (int i = 0; i < count; ++i) {
-    const auto place = torch_place(grid, grid.first_column + static_cast<float>(i), at_y);
+    const auto place = torch_position(grid, grid.first_column + static_cast<float>(i), at_y);
     x[i] = place.x;
     y[i] = place.y;
   }
 }
 
-void displaced_places(const DisplacedRow& row, int count, float* x, float* y) {
+void displaced_positions(const DisplacedRow& row, int count, float* x, float* y) {
   for (int i = 0; i < count; ++i) {
     x[i] = std::fma(row.identity_x[i] + row.by_x[i] + 1.0f, row.half_width, -0.5f);
     y[i] = std::fma(row.identity_y + row.by_y[i] + 1.0f, row.half_height, -0.5f);
@@ -112,12 +112,12 @@ void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uin
   HEADRACE_BY_LEVEL(pack)(planes, channels, count, marks, pixels);
 }
 
-void torch_places(const TorchGrid& grid, int row, int count, float* x, float* y) {
-  HEADRACE_BY_LEVEL(torch_places)(grid, row, count, x, y);
+void torch_positions(const TorchGrid& grid, int row, int count, float* x, float* y) {
+  HEADRACE_BY_LEVEL(torch_positions)(grid, row, count, x, y);
 }
 
-void displaced_places(const DisplacedRow& row, int count, float* x, float* y) {
-  HEADRACE_BY_LEVEL(displaced_places)(row, count, x, y);
+void displaced_positions(const DisplacedRow& row, int count, float* x, float* y) {
+  HEADRACE_BY_LEVEL(displaced_positions)(row, count, x, y);
 }
 
 void bilinear_as_torch(const PixelWords& source, const float* x, const float* y, int count,
@@ -208,7 +208,7 @@ Floats place_of(Floats grid, float half) {
   return MulAdd(Add(grid, Set(1.0f)), Set(half), Set(-0.5f));
 }
 
-void torch_places(const TorchGrid& of, int row, int count, float* x, float* y) {
+void torch_positions(const TorchGrid& of, int row, int count, float* x, float* y) {
   const TorchGrid grid = of;  // a copy that no store can alias
   const Floats at_y = Set(grid.first_row + static_cast<float>(row));
   for (int i = 0; i < count; i += kLanes) {
@@ -225,7 +225,7 @@ void torch_places(const TorchGrid& of, int row, int count, float* x, float* y) {
   }
 }
 
-void displaced_places(const DisplacedRow& row, int count, float* x, float* y) {
+void displaced_positions(const DisplacedRow& row, int count, float* x, float* y) {
   for (int i = 0; i < count; i += kLanes) {
     const Floats to_x = Add(Load(row.identity_x + i), Load(row.by_x + i));
     const Floats to_y = Add(Set(row.identity_y), Load(row.by_y + i));
@@ -330,7 +330,7 @@ void bilinear_as_torch(const PixelWords& source, const float* x, const float* y,
 
 inline Ints pixels_at(const uint32_t* pixels, const int32_t* offsets, Ints filled) {
   const Ints at = Load(offsets);
-  return MaskedGatherOr(pixels, at, InRange(at, kMostOffset), filled);
+  return MaskedGatherOr(pixels, at, InRange(at, kMaxOffset), filled);
 }
 
 void take(const uint32_t* pixels, const int32_t* offsets, int count, uint32_t fill, int channels,

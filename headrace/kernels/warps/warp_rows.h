@@ -5,7 +5,7 @@
 //
 // Positions are in pixels of the source. In torch the center of the first pixel is at 0, in Pillow
 // at 0.5. Offsets are y * width + x, or kOutside. Functions may read and write up to 15 elements
-// past `count`; those that pack and gather pixels up to kPixelsBeyond, where offsets must be valid.
+// past `count`; those that pack and gather pixels up to kPixelPadding, where offsets must be valid.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 namespace headrace {
 
 inline constexpr int32_t kOutside = -1;
-inline constexpr int kPixelsBeyond = 63;
-inline constexpr int32_t kMostOffset = 0x7fffffff;  // pictures have fewer pixels
+inline constexpr int kPixelPadding = 63;
+inline constexpr int32_t kMaxOffset = 0x7fffffff;  // pictures have fewer pixels
 
 // A picture as one word per pixel, channel c in byte c, so that a pixel is one load. Blending reads
 // one extra pixel on each side of the picture.
@@ -35,7 +35,7 @@ inline constexpr uint32_t kIsPixel = 1u << 24;
 void pack_pixels(const uint8_t* const planes[], int channels, int64_t count, uint32_t marks,
                  uint32_t* pixels);
 
-void torch_places(const TorchGrid& grid, int row, int count, float* x, float* y);
+void torch_positions(const TorchGrid& grid, int row, int count, float* x, float* y);
 // A row of a transformed grid; grids range from -1 to 1. The arrays are read up to 15 elements past
 // `count`.
 struct DisplacedRow {
@@ -44,7 +44,7 @@ struct DisplacedRow {
   const float *by_x = nullptr, *by_y = nullptr;
   float half_width = 0, half_height = 0;  // of the source
 };
-void displaced_places(const DisplacedRow& row, int count, float* x, float* y);
+void displaced_positions(const DisplacedRow& row, int count, float* x, float* y);
 
 // The nearest pixel of each position: grid_sample's "nearest".
 void nearest_offsets(const float* x, const float* y, int count, int width, int height,
@@ -57,8 +57,8 @@ void bilinear_as_torch(const PixelWords& source, const float* x, const float* y,
 
 // Image.transform of Pillow, starting at column `first`: AFFINE has six coefficients, PERSPECTIVE
 // eight.
-void pillow_places(const double coefficients[8], bool divides, int first, int row, int count,
-                   double* x, double* y);
+void pillow_positions(const double coefficients[8], bool divides, int first, int row, int count,
+                      double* x, double* y);
 void truncated_offsets(const double* x, const double* y, int count, int width, int height,
                        int32_t* offsets);
 // REQUIRES: pixels outside the picture repeat its edge.

@@ -32,15 +32,15 @@ Result<Waveform> samples_of(FieldValue& audio, Renderer& renderer) {
   return Waveform{samples, channels_of(audio), frames_of(audio)};
 }
 
-Result<void> take_frames(FieldValue& audio, int64_t from, int64_t frames, Renderer& renderer) {
-  const int64_t there = frames_of(audio);
+Result<void> take_frames(FieldValue& value, int64_t from, int64_t frames, Renderer& renderer) {
+  const int64_t there = frames_of(value);
   if (from == 0 && frames == there) return {};
-  if (audio.sound.is_encoded()) {
-    audio.sound.cut(from, frames);
+  if (value.audio.is_encoded()) {
+    value.audio.cut(from, frames);
     return {};
   }
   (void)renderer;
-  const int64_t channels = channels_of(audio);
+  const int64_t channels = channels_of(value);
   const int64_t first = std::clamp<int64_t>(from, 0, there);
   const int64_t last = std::clamp<int64_t>(from + frames, first, there);
   Buffer out(static_cast<size_t>(channels * frames) * sizeof(float));
@@ -48,16 +48,16 @@ Result<void> take_frames(FieldValue& audio, int64_t from, int64_t frames, Render
   const size_t kept = static_cast<size_t>(last - first) * sizeof(float);
   for (int64_t c = 0; c < channels && kept > 0; ++c) {
     std::memcpy(out.data() + static_cast<size_t>(c * frames + first - from) * sizeof(float),
-                audio.bytes.data() + static_cast<size_t>(c * there + first) * sizeof(float), kept);
+                value.bytes.data() + static_cast<size_t>(c * there + first) * sizeof(float), kept);
   }
-  audio.shape = {channels, frames};
-  audio.own(std::move(out));
+  value.shape = {channels, frames};
+  value.own(std::move(out));
   return {};
 }
 
 void AudioOp::plan(FieldState& field) const {
   if (field.kind != FieldKind::kAudio || field.dtype != DType::kFloat32) {
-    raise_misfit(
+    raise_invalid_argument(
         name_,
         "\"" + field.name + "\" is " + text_of(field) + ", and the transform needs float32 audio",
         "put it before transforms whose result is not a waveform");
@@ -83,10 +83,10 @@ Result<void> WaveformOp::apply_to(FieldValue& audio, Draws draws, Renderer& rend
 void ClipOp::plan_audio(FieldState& audio) const {
   const int64_t there = audio.shape[1];
   if (!pads_ && there >= 0 && there < frames_) {
-    raise_misfit(name(),
-                 "the clip has " + std::to_string(frames_) + " frames and \"" + audio.name + "\" " +
-                     std::to_string(there) + " at this point",
-                 "pad_if_needed=True, or a shorter clip");
+    raise_invalid_argument(name(),
+                           "the clip has " + std::to_string(frames_) + " frames and \"" +
+                               audio.name + "\" " + std::to_string(there) + " at this point",
+                           "pad_if_needed=True, or a shorter clip");
   }
   audio.shape[1] = frames_;
 }

@@ -4,10 +4,10 @@
 //
 // Note [Audio values]
 // The field's state is (channels, frames), float32, and has the sample rate; frames is -1 if
-// records differ. A value is a Sound until samples are needed: trimming and padding edit it, so
-// that the codec decodes only what remains. samples_of() decodes; from then on `bytes` are float32
-// (channels, frames), of `shape`, at `sample_rate` frames per second. Operators whose result is not
-// a waveform (a spectrogram) make the field a tensor, in plan() and in apply().
+// records differ. A value is an AudioClip until samples are needed: trimming and padding edit it,
+// so that the codec decodes only what remains. samples_of() decodes; from then on `bytes` are
+// float32 (channels, frames), of `shape`, at `sample_rate` frames per second. Operators whose
+// result is not a waveform (a spectrogram) make the field a tensor, in plan() and in apply().
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Waveform {
 Result<Waveform> samples_of(FieldValue& audio, Renderer& renderer);
 
 // Replaces the value by its frames [from, from + frames); frames outside of it are silence.
-Result<void> take_frames(FieldValue& audio, int64_t from, int64_t frames, Renderer& renderer);
+Result<void> take_frames(FieldValue& value, int64_t from, int64_t frames, Renderer& renderer);
 
 // Acts on each audio field of a record in the same way.
 class AudioOp : public Op {

@@ -15,14 +15,14 @@ class TrimSilence final : public AudioOp {
  public:
   TrimSilence(double top_db, int64_t frame_length, int64_t hop_length)
       : AudioOp("TrimSilence"),
-        least_share_(portable_exp(-top_db / 10 * portable_log(10))),
+        min_share_(portable_exp(-top_db / 10 * portable_log(10))),
         length_(frame_length),
         hop_(hop_length) {}
   bool measures() const override { return true; }
   Rate rate() const override { return Rate::kAny; }
 
  private:
-  static constexpr double kLeastPower = 1e-10;
+  static constexpr double kMinPower = 1e-10;
 
   void plan_audio(FieldState& audio) const override { audio.shape[1] = -1; }
 
@@ -31,13 +31,13 @@ class TrimSilence final : public AudioOp {
     const int64_t frames = frames_of(audio);
     const std::vector<double> powers = loudest_powers(audio);
     if (powers.empty()) return {};
-    const double most = std::max(*std::ranges::max_element(powers), kLeastPower);
-    const auto is_sound = [&](double power) {
-      return std::max(power, kLeastPower) > most * least_share_;
+    const double most = std::max(*std::ranges::max_element(powers), kMinPower);
+    const auto is_audible = [&](double power) {
+      return std::max(power, kMinPower) > most * min_share_;
     };
-    const auto first = std::ranges::find_if(powers, is_sound) - powers.begin();
+    const auto first = std::ranges::find_if(powers, is_audible) - powers.begin();
     auto last = std::ssize(powers) - 1;
-    while (last > first && !is_sound(powers[size_t(last)])) --last;
+    while (last > first && !is_audible(powers[size_t(last)])) --last;
     const int64_t begin = std::min(first * hop_, frames), end = std::min((last + 1) * hop_, frames);
     return take_frames(audio, begin, end - begin, renderer);
   }
@@ -78,7 +78,7 @@ class TrimSilence final : public AudioOp {
     return sum;
   }
 
-  const double least_share_;
+  const double min_share_;
   const int64_t length_, hop_;
 };
 

@@ -30,9 +30,10 @@ std::unique_ptr<Op> make_vol(const Arguments& arguments) {
   const double gain = arguments.number("gain");
   const std::string& type = arguments.text("gain_type");
   if (type != "db" && gain < 0) {
-    raise_misfit("Vol", "a gain of " + type + " is at least 0", "gain_type=\"db\" takes others");
+    raise_invalid_argument("Vol", "a gain of " + type + " is at least 0",
+                           "gain_type=\"db\" takes others");
   }
-  if (type == "power" && gain == 0) raise_misfit("Vol", "a power of 0 has no logarithm");
+  if (type == "power" && gain == 0) raise_invalid_argument("Vol", "a power of 0 has no logarithm");
   double ratio = gain;
   if (type == "power") ratio = std::pow(10.0, 10 * std::log10(gain) / 20);
   if (type == "db") ratio = std::pow(10.0, gain / 20);

@@ -68,13 +68,14 @@ std::optional<Spec> MixingOp::beforehand(const FieldState& field) const {
   if (field.kind != FieldKind::kLabel) return {};
   if (field.dtype == DType::kFloat32) {  // already encoded by another transform
     if (options_.classes > 0 && field.shape != Shape{options_.classes}) {
-      raise_misfit(name_, "num_classes is " + std::to_string(options_.classes) + ", and \"" +
-                              field.name + "\" is " + text_of(field) + " already");
+      raise_invalid_argument(name_, "num_classes is " + std::to_string(options_.classes) +
+                                        ", and \"" + field.name + "\" is " + text_of(field) +
+                                        " already");
     }
     return {};
   }
   if (options_.classes == 0) {
-    raise_misfit(
+    raise_invalid_argument(
         name_, "mixes labels, and must know the number of classes of \"" + field.name + "\" has",
         "set num_classes=N, the largest label plus one; or fields=\"image\" to leave labels "
         "unchanged");
@@ -90,17 +91,17 @@ void MixingOp::plan(const FieldState& field) const {
   if (field.kind == FieldKind::kLabel) return;  // beforehand() makes the encoding
   if (field.kind == FieldKind::kTensor) {
     if (field.dtype == DType::kFloat32) return;
-    raise_misfit(name_, "mixes float32 targets, and " + what);
+    raise_invalid_argument(name_, "mixes float32 targets, and " + what);
   }
   if (field.kind != FieldKind::kImage) {
-    raise_misfit(name_, "mixes images and their labels, and \"" + field.name + "\" is a " +
-                            std::string(name_of(field.kind)) + " field");
+    raise_invalid_argument(name_, "mixes images and their labels, and \"" + field.name +
+                                      "\" is a " + std::string(name_of(field.kind)) + " field");
   }
   if (is_float(field.dtype) || (options_.uint8 && field.dtype == DType::kUInt8)) return;
-  raise_misfit(name_, "mixes floating-point images, and " + what,
-               field.dtype == DType::kUInt8
-                   ? "put ToDtype(\"float32\", scale=True) before it, or pass uint8=True"
-                   : "");
+  raise_invalid_argument(name_, "mixes floating-point images, and " + what,
+                         field.dtype == DType::kUInt8
+                             ? "put ToDtype(\"float32\", scale=True) before it, or pass uint8=True"
+                             : "");
 }
 
 Result<Size> MixingOp::common_image_size(const GroupContext& context) const {

@@ -26,8 +26,8 @@ class OneHot final : public Op {
 
   void plan(FieldState& field) const override {
     if (field.dtype != DType::kInt64 || !field.shape.empty()) {
-      raise_misfit("OneHot",
-                   "\"" + field.name + "\" is " + text_of(field) + ", and a class is one int64");
+      raise_invalid_argument(
+          "OneHot", "\"" + field.name + "\" is " + text_of(field) + ", and a class is one int64");
     }
     field.dtype = DType::kFloat32;
     field.shape = {classes_};

@@ -11,7 +11,7 @@
 #include "headrace/kernels/color/planar_color.h"
 #include "headrace/ops/color/color_steps.h"
 #include "headrace/ops/picture_op.h"
-#include "headrace/ops/remade_op.h"
+#include "headrace/ops/pixel_op.h"
 
 namespace headrace {
 namespace {
@@ -52,7 +52,7 @@ std::vector<TileTable> tables_of(const uint8_t* plane, Size picture, double clip
   grid = {tiles, {size.height / tiles.height, size.width / tiles.width}};
   std::vector<int> columns(size_t(size.width));
   for (int x = 0; x < size.width; ++x) {
-    columns[size_t(x)] = padded_place(Padding::kReflect, x, picture.width);
+    columns[size_t(x)] = padded_index(Padding::kReflect, x, picture.width);
   }
   const int pixels = grid.tile.height * grid.tile.width;
   const int limit = clip_limit > 0 ? std::max(static_cast<int>(clip_limit * pixels / 256), 1) : 0;
@@ -65,7 +65,7 @@ std::vector<TileTable> tables_of(const uint8_t* plane, Size picture, double clip
     for (int y = top; y < top + grid.tile.height; ++y) {
       const uint8_t* const row =
           plane +
-          size_t(padded_place(Padding::kReflect, y, picture.height)) * size_t(picture.width);
+          size_t(padded_index(Padding::kReflect, y, picture.height)) * size_t(picture.width);
       for (int x = 0; x < grid.tile.width; ++x) ++counts[row[left[x]]];
     }
     if (limit > 0) cut_at(limit, counts);
@@ -126,23 +126,23 @@ void add_clamped(const uint8_t* in, const std::vector<int16_t>& gained, uint8_t*
   }
 }
 
-class Clahe final : public RemadeOp {
+class Clahe final : public WholeImageOp {
  public:
   Clahe(const Arguments& arguments)
-      : RemadeOp(kClahe),
+      : WholeImageOp(kClahe),
         limit_(arguments.numbers("clip_limit")),
         tiles_(size_from(arguments.integers("tile_grid_size"))),
         luma_(arguments.text("channels") == "luma"),
         p_(arguments.number("p")) {
     if (limit_.front() > limit_.back()) {
-      raise_misfit(kClahe, "clip_limit must be one number, or (smallest, largest)");
+      raise_invalid_argument(kClahe, "clip_limit must be one number, or (smallest, largest)");
     }
   }
 
   Result<void> apply(OpContext& context) const override {
     if (!context.draws.coin(p_)) return {};
     const double limit = context.draws.uniform(limit_.front(), limit_.back());
-    return remake_all(context, [&](const Picture& in, Picture& out) -> Result<void> {
+    return transform_images(context, [&](const Picture& in, Picture& out) -> Result<void> {
       if (in.channels == 3 && luma_) {
         of_luma(in, limit, out);
       } else {
@@ -164,8 +164,8 @@ class Clahe final : public RemadeOp {
   // Gray values before and after are stored in the output's own memory, which is overwritten at the
   // end.
   void of_luma(const Picture& in, double limit, Picture& out) const {
-    constexpr size_t kBeyond = 63;
-    const size_t width = size_t(in.width), room = width + kBeyond;
+    constexpr size_t kPadding = 63;
+    const size_t width = size_t(in.width), room = width + kPadding;
     std::vector<uint8_t> rgb(3 * room), gray(room);
     const uint8_t* const from[] = {rgb.data(), rgb.data() + room, rgb.data() + 2 * room};
     for (size_t y = 0; y < size_t(in.height); ++y) {

@@ -44,12 +44,12 @@ float blur_at(const float* value, int width) {
 }
 
 // The byte version is in kernels/color/color_rows.h; bytes can neither exceed white nor be NaN.
-Rgb turned_hue(float r, float g, float b, float share) {
+Rgb shifted_hue(float r, float g, float b, float share) {
   if (std::isnan(r) || std::isnan(g) || std::isnan(b)) {
     constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
     return {kNaN, kNaN, kNaN};
   }
-  return turned_rgb(r, g, b, share);
+  return hue_shifted(r, g, b, share);
 }
 
 }  // namespace
@@ -80,14 +80,14 @@ void saturate_floats(const PixelStep& step, const float* const in[], int channel
   }
 }
 
-void turn_hue_floats(const PixelStep& step, const float* const in[], int channels, int count,
-                     float* const out[]) {
+void shift_hue_floats(const PixelStep& step, const float* const in[], int channels, int count,
+                      float* const out[]) {
   if (channels == 1) {
     std::copy_n(in[0], count, out[0]);
     return;
   }
   for (int i = 0; i < count; ++i) {
-    const Rgb turned = turned_hue(in[0][i], in[1][i], in[2][i], step.values[0]);
+    const Rgb turned = shifted_hue(in[0][i], in[1][i], in[2][i], step.values[0]);
     for (int c = 0; c < 3; ++c) out[c][i] = turned[c];
   }
 }

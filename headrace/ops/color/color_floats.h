@@ -15,7 +15,7 @@ namespace headrace {
 // levels; threshold; those of stretch_of_floats(); power, gain.
 using FloatRows = void(const PixelStep& step, const float* const in[], int channels, int count,
                        float* const out[]);
-FloatRows brighten_floats, contrast_floats, saturate_floats, turn_hue_floats, invert_floats,
+FloatRows brighten_floats, contrast_floats, saturate_floats, shift_hue_floats, invert_floats,
     posterize_floats, solarize_floats, stretch_floats, raise_floats;
 
 // Mean gray of all pixels, summed in float64; torch sums in float32, in an unspecified order.

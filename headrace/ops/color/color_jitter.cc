@@ -26,13 +26,15 @@ JitterRange jitter_range(const Arguments& arguments, std::string_view name, doub
   const std::string whose(name);
   std::array<double, 2> range{given.front(), given.back()};
   if (given.size() == 1) {
-    if (given[0] < 0) raise_misfit(kJitter, whose + ": a single number must not be negative");
+    if (given[0] < 0)
+      raise_invalid_argument(kJitter, whose + ": a single number must not be negative");
     range = {center - given[0], center + given[0]};
     if (center == 1) range[0] = std::max(range[0], 0.0);
   }
   if (range[0] > range[1] || range[0] < least || range[1] > most) {
-    raise_misfit(kJitter, whose + " must be one number, or (smallest, largest) between " +
-                              text_of(ParamValue(least)) + " and " + text_of(ParamValue(most)));
+    raise_invalid_argument(kJitter, whose + " must be one number, or (smallest, largest) between " +
+                                        text_of(ParamValue(least)) + " and " +
+                                        text_of(ParamValue(most)));
   }
   if (range[0] == center && range[1] == center) return {};
   return range;

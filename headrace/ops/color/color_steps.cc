@@ -6,7 +6,6 @@
 
 #include "headrace/kernels/color/color_rows.h"
 #include "headrace/kernels/color/planar_color.h"
-#include "headrace/kernels/color/row_statistics.h"
 #include "headrace/ops/color/color_floats.h"
 
 namespace headrace {
@@ -32,22 +31,23 @@ void saturate_as_pillow(const PixelStep& step, const uint8_t* const in[3], int c
   saturate_rows_as_pillow(in, count,
                           {factor, static_cast<int32_t>(slope), static_cast<int32_t>(offset)}, out);
 }
-void turn_hue(const PixelStep& step, const uint8_t* const in[3], int count, uint8_t* const out[3]) {
-  turn_hue_rows(in, count, step.values[0], out);
+void shift_hue(const PixelStep& step, const uint8_t* const in[3], int count,
+               uint8_t* const out[3]) {
+  shift_hue_rows(in, count, step.values[0], out);
 }
-void turn_hue_as_pillow(const PixelStep& step, const uint8_t* const in[3], int count,
-                        uint8_t* const out[3]) {
-  turn_hue_rows_as_pillow(in, count, static_cast<int>(step.values[0]), out);
+void shift_hue_as_pillow(const PixelStep& step, const uint8_t* const in[3], int count,
+                         uint8_t* const out[3]) {
+  shift_hue_rows_as_pillow(in, count, static_cast<int>(step.values[0]), out);
 }
 
 constexpr PixelFunction kSaturation{as_many, colors<saturate>, saturate_floats,
                                     PixelCode::kSaturation};
 constexpr PixelFunction kPillowSaturation{as_many, colors<saturate_as_pillow>, nullptr,
                                           PixelCode::kPillowSaturation};
-constexpr PixelFunction kHue{as_many, colors<turn_hue>, turn_hue_floats, PixelCode::kHue};
+constexpr PixelFunction kHue{as_many, colors<shift_hue>, shift_hue_floats, PixelCode::kHue};
 constexpr PixelFunction kBrightness{table_channels, look_up_bytes, brighten_floats};
 constexpr PixelFunction kContrast{table_channels, look_up_bytes, contrast_floats};
-constexpr PixelFunction kPillowHue{as_many, colors<turn_hue_as_pillow>, nullptr,
+constexpr PixelFunction kPillowHue{as_many, colors<shift_hue_as_pillow>, nullptr,
                                    PixelCode::kPillowHue};
 
 // Sum of each pixel's gray, as the given library computes it.
@@ -137,16 +137,16 @@ PixelStep contrast_step(const Picture& picture, double factor, Arithmetic arithm
 }
 
 template <Arithmetic arithmetic>
-Recipe draw_towards_gray(const PendingPass& pass, const std::shared_ptr<const Picture>& pixels) {
+Recipe blend_with_gray(const PendingPass& pass, const std::shared_ptr<const Picture>& pixels) {
   Recipe out(pixels);
   // torch's first rounding step
   (void)out.compute(contrast_step(*pixels, pass.numbers[0], arithmetic));
   return out;
 }
 
-constexpr PassFunction kContrastPass{draw_towards_gray<Arithmetic::kTorch>, PassCode::kContrast,
+constexpr PassFunction kContrastPass{blend_with_gray<Arithmetic::kTorch>, PassCode::kContrast,
                                      true};
-constexpr PassFunction kPillowContrastPass{draw_towards_gray<Arithmetic::kPillow>,
+constexpr PassFunction kPillowContrastPass{blend_with_gray<Arithmetic::kPillow>,
                                            PassCode::kPillowContrast, true};
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include <utility>
 #include <variant>
 
-#include "headrace/image/arithmetic.h"
 #include "headrace/image/picture.h"
 #include "headrace/image/pixel_steps.h"
 #include "headrace/ops/pixel_op.h"
@@ -72,5 +71,20 @@ using Histogram = std::array<int64_t, 256>;
 // Smallest and largest value of a channel.
 std::pair<int, int> extremes_of(const Picture& picture, int channel);
 Histogram histogram_of(const Picture& picture, int channel);
+
+// Tables of tones and sharpness, in the arithmetic of either library: shared by the operators of
+// these names and the policies.
+
+// The same in both libraries.
+PixelStep invert_step();
+PixelStep posterize_step(int bits);  // number of bits that are kept
+PendingPass equalize_pass();         // measures the image
+
+// Inverts values greater than or equal to the threshold; torch compares in float32.
+PixelStep solarize_step(double threshold, Arithmetic arithmetic);
+PendingPass autocontrast_pass(Arithmetic arithmetic);  // measures the image
+
+// Interpolates between its 3 x 3 blur (0) and the image (1), and extrapolates beyond.
+PendingPass sharpness_pass(double factor, Arithmetic arithmetic);
 
 }  // namespace headrace

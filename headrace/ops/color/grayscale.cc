@@ -9,7 +9,8 @@ namespace {
 
 std::unique_ptr<Op> make_grayscale(const Arguments& arguments) {
   const int64_t channels = arguments.integer("num_output_channels");
-  if (channels == 2) raise_misfit("Grayscale", "num_output_channels must be 1 or 3 (got 2)");
+  if (channels == 2)
+    raise_invalid_argument("Grayscale", "num_output_channels must be 1 or 3 (got 2)");
   return std::make_unique<FixedPixelOp>(
       "Grayscale", gray_step(static_cast<int>(channels), arithmetic_from(arguments)));
 }

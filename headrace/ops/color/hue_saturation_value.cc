@@ -7,7 +7,7 @@
 #include <string>
 
 #include "headrace/base/registry.h"
-#include "headrace/kernels/color/hsv_rows.h"
+#include "headrace/kernels/color/color_rows.h"
 #include "headrace/ops/color/color_steps.h"
 #include "headrace/ops/picture_op.h"
 
@@ -52,10 +52,10 @@ Limit limit_from(const Arguments& arguments, std::string_view name) {
   const std::vector<double>& given = arguments.numbers(name);
   const Limit limit = given.size() == 1 ? Limit{-given[0], given[0]} : Limit{given[0], given[1]};
   if (limit[0] > limit[1]) {
-    raise_misfit("HueSaturationValue",
-                 std::string(name) +
-                     " must be one number that is not negative, or (smallest, "
-                     "largest)");
+    raise_invalid_argument("HueSaturationValue",
+                           std::string(name) +
+                               " must be one number that is not negative, or (smallest, "
+                               "largest)");
   }
   return limit;
 }

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "headrace/base/registry.h"
-#include "headrace/ops/color/tone_steps.h"
+#include "headrace/ops/color/color_steps.h"
 
 namespace headrace {
 namespace {

@@ -63,7 +63,7 @@ class RandomPhotometricDistort final : public PixelOp {
 DistortRange distort_range(const Arguments& arguments, std::string_view name) {
   const std::vector<double>& given = arguments.numbers(name);
   if (given[0] > given[1])
-    raise_misfit(kDistort, std::string(name) + " must be (smallest, largest)");
+    raise_invalid_argument(kDistort, std::string(name) + " must be (smallest, largest)");
   return {given[0], given[1]};
 }
 

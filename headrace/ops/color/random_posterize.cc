@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RandomPosterize: keeps only the highest bits of each value, with probability p.
 #include "headrace/base/registry.h"
-#include "headrace/ops/color/tone_steps.h"
+#include "headrace/ops/color/color_steps.h"
 
 namespace headrace {
 namespace {

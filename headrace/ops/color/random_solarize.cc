@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RandomSolarize: inverts values at or above a threshold, with probability p.
 #include "headrace/base/registry.h"
-#include "headrace/ops/color/tone_steps.h"
+#include "headrace/ops/color/color_steps.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace {
@@ -19,10 +19,10 @@ class RandomSolarize final : public RandomPixelOp {
   void plan_image(FieldState& image) const override {
     plan_step(step_, image);
     if (image.dtype == DType::kUInt8 || threshold_ <= 1) return;
-    raise_misfit(name(),
-                 "threshold is " + text_of(ParamValue(threshold_)) + ", and white is 1 in \"" +
-                     image.name + "\", which is float32",
-                 "divide it by 255, or put the transform before ToDtype");
+    raise_invalid_argument(name(),
+                           "threshold is " + text_of(ParamValue(threshold_)) +
+                               ", and white is 1 in \"" + image.name + "\", which is float32",
+                           "divide it by 255, or put the transform before ToDtype");
   }
   Result<void> change(OpContext& context, int field) const override {
     return compute(context, field, step_);

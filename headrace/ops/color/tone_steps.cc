@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/ops/color/tone_steps.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "headrace/kernels/color/pixel_math.h"
-#include "headrace/kernels/filters/sharpen_rows.h"
+#include "headrace/kernels/filters/filter_rows.h"
 #include "headrace/ops/color/color_floats.h"
+#include "headrace/ops/color/color_steps.h"
 
 namespace headrace {
 namespace {

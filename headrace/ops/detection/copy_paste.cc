@@ -146,8 +146,9 @@ class CopyPaste final : public PictureOp {
  private:
   void plan_picture(FieldState& picture) const override {
     if (picture.dtype == DType::kUInt8) return;
-    raise_misfit("CopyPaste", "works on uint8, and \"" + picture.name + "\" is " + text_of(picture),
-                 "put it before ToDtype");
+    raise_invalid_argument("CopyPaste",
+                           "works on uint8, and \"" + picture.name + "\" is " + text_of(picture),
+                           "put it before ToDtype");
   }
 
   static Result<void> check(const OpContext& one) {

@@ -32,15 +32,15 @@ class EncodeBoxes final : public RowOp {
         scale_(static_cast<float>(arguments.number("scale"))) {
     const std::vector<double>& anchors = arguments.numbers("anchors");
     if (anchors.size() % 4 != 0) {
-      raise_misfit("EncodeBoxes", "anchors must have four numbers each (got " +
-                                      std::to_string(anchors.size()) + " in all)");
+      raise_invalid_argument("EncodeBoxes", "anchors must have four numbers each (got " +
+                                                std::to_string(anchors.size()) + " in all)");
     }
     for (size_t at = 0; at < anchors.size(); at += 4) {
       Quad box;
       for (size_t i = 0; i < 4; ++i) box[i] = static_cast<float>(anchors[at + i]);
       if (!(box[2] > box[0]) || !(box[3] > box[1])) {
-        raise_misfit("EncodeBoxes",
-                     "anchor " + std::to_string(at / 4) + " has no area: left, top, right, bottom");
+        raise_invalid_argument("EncodeBoxes", "anchor " + std::to_string(at / 4) +
+                                                  " has no area: left, top, right, bottom");
       }
       anchors_.add(box[0], box[1], box[2], box[3]);
     }
@@ -85,11 +85,11 @@ class EncodeBoxes final : public RowOp {
     in_pixels.box_format = of_pixels(boxes.box_format);
     check_box_rows("EncodeBoxes", in_pixels);
     if (is_rotated(boxes.box_format)) {
-      raise_misfit("EncodeBoxes", why_not_rotated("it", boxes));
+      raise_invalid_argument("EncodeBoxes", why_not_rotated("it", boxes));
     }
     if (boxes.dtype != DType::kFloat32) {
-      raise_misfit("EncodeBoxes",
-                   "works on float32, and \"" + boxes.name + "\" is " + text_of(boxes));
+      raise_invalid_argument("EncodeBoxes",
+                             "works on float32, and \"" + boxes.name + "\" is " + text_of(boxes));
     }
     boxes.box_format = format_after(boxes.box_format);
   }

@@ -92,13 +92,14 @@ class Mosaic final : public PictureOp {
     check_filter("Mosaic", filter_, picture);
     check_border("Mosaic", fill_, mask_fill_, picture);
     if (picture.dtype != DType::kUInt8) {
-      raise_misfit("Mosaic", "works on uint8, and \"" + picture.name + "\" is " + text_of(picture),
-                   "put it before ToDtype");
+      raise_invalid_argument("Mosaic",
+                             "works on uint8, and \"" + picture.name + "\" is " + text_of(picture),
+                             "put it before ToDtype");
     }
-    constexpr int64_t kMostBlended = 4;
-    if (picture.shape[0] > kMostBlended) {
-      raise_misfit("Mosaic", "works on up to 4 channels, and \"" + picture.name + "\" is " +
-                                 text_of(picture));
+    constexpr int64_t kMaxBlended = 4;
+    if (picture.shape[0] > kMaxBlended) {
+      raise_invalid_argument("Mosaic", "works on up to 4 channels, and \"" + picture.name +
+                                           "\" is " + text_of(picture));
     }
     picture.shape = {picture.shape[0], canvas().height, canvas().width};
   }
@@ -167,7 +168,8 @@ class Mosaic final : public PictureOp {
 
 std::unique_ptr<Op> make_mosaic(const Arguments& arguments) {
   const std::vector<double>& range = arguments.numbers("center_range");
-  if (range[0] > range[1]) raise_misfit("Mosaic", "center_range must be (smallest, largest)");
+  if (range[0] > range[1])
+    raise_invalid_argument("Mosaic", "center_range must be (smallest, largest)");
   return std::make_unique<Mosaic>(
       size_from(arguments.integers("size")), std::array{range[0], range[1]},
       arguments.numbers("fill"), arguments.number("mask_fill"), filter_from("Mosaic", arguments),
@@ -210,7 +212,7 @@ const OpRecord kMosaic{
                        "one per channel, 0 to 255.",
                 .fallback = int64_t{114},
                 .min_count = 1,
-                .max_count = kMostChannels},
+                .max_count = kMaxChannels},
                mask_fill_param(),
                interpolation_param(),
                antialias_param(),

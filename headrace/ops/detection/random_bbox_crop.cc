@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::string_view kBBoxCrop = "RandomBBoxCrop";
 // DALI retries forever if no window qualifies, unless the number of attempts is limited.
-constexpr int64_t kMostWindows = 10000;
+constexpr int64_t kMaxWindows = 10000;
 
 // Left, top, right, bottom as fractions of the picture.
 using Shares = std::array<double, 4>;
 
-struct BBoxLaw {
+struct BBoxCropParams {
   std::vector<double> thresholds;
   std::array<double, 2> ratio, scaling;
   int64_t attempts, total_attempts;
@@ -44,47 +44,48 @@ double common_area(const Shares& a, const Shares& b) {
 
 class BBoxDraw {
  public:
-  BBoxDraw(const BBoxLaw& law, const std::vector<Shares>& boxes, Draws& draws)
-      : law_(law), boxes_(boxes), draws_(draws) {}
+  BBoxDraw(const BBoxCropParams& params, const std::vector<Shares>& boxes, Draws& draws)
+      : params_(params), boxes_(boxes), draws_(draws) {}
 
   // Nullopt: the picture is unchanged.
   std::optional<BBoxWindow> operator()() const {
-    const auto options = std::ssize(law_.thresholds) + law_.allows_none;
-    const int64_t most = law_.total_attempts > 0 ? law_.total_attempts : kMostWindows;
+    const auto options = std::ssize(params_.thresholds) + params_.allows_none;
+    const int64_t most = params_.total_attempts > 0 ? params_.total_attempts : kMaxWindows;
     BBoxWindow best;
     for (int64_t tried = 0; tried < most;) {
       const auto option = static_cast<size_t>(draws_.below(options));
-      if (option == law_.thresholds.size()) return {};
-      for (int64_t i = 0; i < law_.attempts && tried < most; ++i, ++tried) {
+      if (option == params_.thresholds.size()) return {};
+      for (int64_t i = 0; i < params_.attempts && tried < most; ++i, ++tried) {
         std::optional<BBoxWindow> drawn = attempt();
         if (!drawn) continue;
-        if (drawn->overlap >= law_.thresholds[option]) return drawn;
+        if (drawn->overlap >= params_.thresholds[option]) return drawn;
         if (drawn->overlap > best.overlap) best = std::move(*drawn);
       }
     }
-    if (law_.total_attempts == 0 || best.kept.empty()) return {};
+    if (params_.total_attempts == 0 || best.kept.empty()) return {};
     return best;
   }
 
  private:
   // One window of the given aspect ratio that contains some box.
   std::optional<BBoxWindow> attempt() const {
-    double wide = draws_.uniform(law_.scaling[0], law_.scaling[1]);
-    double high = draws_.uniform(law_.scaling[0], law_.scaling[1]);
-    if (law_.ratio[0] == law_.ratio[1]) {  // makes the longer edge the longer one of those drawn
-      const double longer = std::max(wide, high), ratio = law_.ratio[0];
+    double wide = draws_.uniform(params_.scaling[0], params_.scaling[1]);
+    double high = draws_.uniform(params_.scaling[0], params_.scaling[1]);
+    if (params_.ratio[0] ==
+        params_.ratio[1]) {  // makes the longer edge the longer one of those drawn
+      const double longer = std::max(wide, high), ratio = params_.ratio[0];
       wide = ratio < 1 ? longer * ratio : longer;
       high = ratio < 1 ? longer : longer / ratio;
-    } else if (wide < law_.ratio[0] * high || wide > law_.ratio[1] * high) {
+    } else if (wide < params_.ratio[0] * high || wide > params_.ratio[1] * high) {
       return {};
     }
     const double left = draws_.uniform(0, 1 - wide), top = draws_.uniform(0, 1 - high);
-    BBoxWindow out{{left, top, left + wide, top + high}, law_.all_boxes ? 1.0 : 0.0, {}};
+    BBoxWindow out{{left, top, left + wide, top + high}, params_.all_boxes ? 1.0 : 0.0, {}};
     bool any = false;
     for (const Shares& box : boxes_) {
       const double overlap = overlap_of(out.window, box);
       out.overlap =
-          law_.all_boxes ? std::min(out.overlap, overlap) : std::max(out.overlap, overlap);
+          params_.all_boxes ? std::min(out.overlap, overlap) : std::max(out.overlap, overlap);
       out.kept.push_back(keeps(out.window, box));
       any |= out.kept.back();
     }
@@ -93,19 +94,19 @@ class BBoxDraw {
 
   double overlap_of(const Shares& window, const Shares& box) const {
     const double common = common_area(window, box), area = share_area(box);
-    return common / (law_.by_iou ? share_area(window) + area - common : area);
+    return common / (params_.by_iou ? share_area(window) + area - common : area);
   }
 
   bool keeps(const Shares& window, const Shares& box) const {
-    if (law_.prune) {
+    if (params_.prune) {
       const double common = common_area(window, box);
-      return common > 0 && common >= *law_.prune * share_area(box);
+      return common > 0 && common >= *params_.prune * share_area(box);
     }
     const double x = (box[0] + box[2]) / 2, y = (box[1] + box[3]) / 2;
     return x >= window[0] && x < window[2] && y >= window[1] && y < window[3];
   }
 
-  const BBoxLaw& law_;
+  const BBoxCropParams& params_;
   const std::vector<Shares>& boxes_;
   Draws& draws_;
 };
@@ -119,7 +120,7 @@ std::pair<int, int> range_of_pixels(double begin, double end, int extent) {
 
 class RandomBBoxCrop final : public PictureOp {
  public:
-  explicit RandomBBoxCrop(BBoxLaw law) : law_(std::move(law)) {}
+  explicit RandomBBoxCrop(BBoxCropParams params) : params_(std::move(params)) {}
   bool changes_rows() const override { return true; }
   bool decides_by(FieldKind kind) const override { return kind == FieldKind::kBoxes; }
   std::string cannot_move(const FieldState& follower) const override {
@@ -134,7 +135,7 @@ class RandomBBoxCrop final : public PictureOp {
     const std::vector<Shares> shares = shares_of(*boxes, *size);
     // Without a valid box, no window can qualify.
     if (shares.empty() || !std::ranges::all_of(shares, is_box)) return {};
-    const std::optional<BBoxWindow> drawn = BBoxDraw(law_, shares, context.draws)();
+    const std::optional<BBoxWindow> drawn = BBoxDraw(params_, shares, context.draws)();
     if (!drawn) return {};
     const auto [x, width] = range_of_pixels(drawn->window[0], drawn->window[2], size->width);
     const auto [y, height] = range_of_pixels(drawn->window[1], drawn->window[3], size->height);
@@ -166,31 +167,31 @@ class RandomBBoxCrop final : public PictureOp {
     return out;
   }
 
-  const BBoxLaw law_;
+  const BBoxCropParams params_;
 };
 
 std::array<double, 2> bbox_range(const Arguments& arguments, std::string_view name) {
   const std::vector<double>& given = arguments.numbers(name);
   if (given[0] > given[1]) {
-    raise_misfit(kBBoxCrop, std::string(name) + " must be (smallest, largest)");
+    raise_invalid_argument(kBBoxCrop, std::string(name) + " must be (smallest, largest)");
   }
   return {given[0], given[1]};
 }
 
 std::unique_ptr<Op> make_random_bbox_crop(const Arguments& arguments) {
-  BBoxLaw law{.thresholds = arguments.numbers("thresholds"),
-              .ratio = bbox_range(arguments, "aspect_ratio"),
-              .scaling = bbox_range(arguments, "scaling"),
-              .attempts = arguments.integer("num_attempts"),
-              .total_attempts = arguments.integer("total_num_attempts"),
-              .all_boxes = arguments.flag("all_boxes_above_threshold"),
-              .allows_none = arguments.flag("allow_no_crop"),
-              .by_iou = arguments.text("threshold_type") == "iou",
-              .prune = {}};
+  BBoxCropParams params{.thresholds = arguments.numbers("thresholds"),
+                        .ratio = bbox_range(arguments, "aspect_ratio"),
+                        .scaling = bbox_range(arguments, "scaling"),
+                        .attempts = arguments.integer("num_attempts"),
+                        .total_attempts = arguments.integer("total_num_attempts"),
+                        .all_boxes = arguments.flag("all_boxes_above_threshold"),
+                        .allows_none = arguments.flag("allow_no_crop"),
+                        .by_iou = arguments.text("threshold_type") == "iou",
+                        .prune = {}};
   if (arguments.number("bbox_prune_threshold") >= 0) {
-    law.prune = arguments.number("bbox_prune_threshold");
+    params.prune = arguments.number("bbox_prune_threshold");
   }
-  return std::make_unique<RandomBBoxCrop>(std::move(law));
+  return std::make_unique<RandomBBoxCrop>(std::move(params));
 }
 
 Param bbox_range_param(std::string_view name, std::string_view doc, double smallest,

@@ -12,9 +12,9 @@ namespace headrace {
 namespace {
 
 // torchvision retries forever if no window qualifies and no option keeps the picture.
-constexpr int kMostOptions = 200;
+constexpr int kMaxOptions = 200;
 
-struct IoULaw {
+struct IoUCropParams {
   double min_scale, max_scale, min_ratio, max_ratio;
   std::vector<double> options;
   int64_t trials;
@@ -57,12 +57,14 @@ std::optional<std::vector<bool>> boxes_inside(const std::vector<Number>& corners
 // One trial of torchvision's loop.
 template <class Number>
 std::optional<IoUWindow> tried_window(const std::vector<Number>& corners, Size picture,
-                                      const IoULaw& law, double least, Draws& draws) {
-  const int width = static_cast<int>(picture.width * draws.uniform(law.min_scale, law.max_scale));
-  const int height = static_cast<int>(picture.height * draws.uniform(law.min_scale, law.max_scale));
+                                      const IoUCropParams& params, double least, Draws& draws) {
+  const int width =
+      static_cast<int>(picture.width * draws.uniform(params.min_scale, params.max_scale));
+  const int height =
+      static_cast<int>(picture.height * draws.uniform(params.min_scale, params.max_scale));
   if (width < 1 || height < 1) return {};
   const double ratio = static_cast<double>(width) / height;
-  if (ratio < law.min_ratio || ratio > law.max_ratio) return {};
+  if (ratio < params.min_ratio || ratio > params.max_ratio) return {};
   const int left = static_cast<int>((picture.width - width) * draws.uniform());
   const int top = static_cast<int>((picture.height - height) * draws.uniform());
   const Window window{left, top, width, height};
@@ -73,14 +75,14 @@ std::optional<IoUWindow> tried_window(const std::vector<Number>& corners, Size p
 
 template <class Number>
 std::optional<IoUWindow> drawn_window(const std::vector<Number>& corners, Size picture,
-                                      const IoULaw& law, Draws& draws) {
+                                      const IoUCropParams& params, Draws& draws) {
   // If no box center is inside the picture (NaN), no window can qualify: avoids an endless loop.
   if (!boxes_inside(corners, {0, 0, picture.width, picture.height}, 0)) return {};
-  for (int option = 0; option < kMostOptions; ++option) {
-    const double least = law.options[size_t(draws.below(std::ssize(law.options)))];
+  for (int option = 0; option < kMaxOptions; ++option) {
+    const double least = params.options[size_t(draws.below(std::ssize(params.options)))];
     if (least >= 1) return {};
-    for (int64_t trial = 0; trial < law.trials; ++trial) {
-      std::optional<IoUWindow> drawn = tried_window(corners, picture, law, least, draws);
+    for (int64_t trial = 0; trial < params.trials; ++trial) {
+      std::optional<IoUWindow> drawn = tried_window(corners, picture, params, least, draws);
       if (drawn) return drawn;
     }
   }
@@ -89,7 +91,7 @@ std::optional<IoUWindow> drawn_window(const std::vector<Number>& corners, Size p
 
 class RandomIoUCrop final : public PictureOp {
  public:
-  RandomIoUCrop(IoULaw law, bool drops) : law_(std::move(law)), drops_(drops) {}
+  RandomIoUCrop(IoUCropParams params, bool drops) : params_(std::move(params)), drops_(drops) {}
   bool changes_rows() const override { return drops_; }
   bool decides_by(FieldKind kind) const override { return kind == FieldKind::kBoxes; }
   std::string cannot_move(const FieldState& follower) const override {
@@ -106,7 +108,7 @@ class RandomIoUCrop final : public PictureOp {
       for (size_t at = 0; at + 4 <= corners.size(); at += 4) {
         convert_box(&corners[at], boxes->box_format, BoxFormat::kXYXY);
       }
-      drawn = drawn_window(corners, *size, law_, context.draws);
+      drawn = drawn_window(corners, *size, params_, context.draws);
     });
     if (!drawn) return {};
     if (drops_) keep_rows(context, drawn->inside);
@@ -128,22 +130,22 @@ class RandomIoUCrop final : public PictureOp {
     });
   }
 
-  const IoULaw law_;
+  const IoUCropParams params_;
   const bool drops_;
 };
 
 std::unique_ptr<Op> make_random_iou_crop(const Arguments& arguments) {
   constexpr std::string_view kName = "RandomIoUCrop";
-  IoULaw law{arguments.number("min_scale"),        arguments.number("max_scale"),
-             arguments.number("min_aspect_ratio"), arguments.number("max_aspect_ratio"),
-             arguments.numbers("sampler_options"), arguments.integer("trials")};
-  if (law.min_scale > law.max_scale) {
-    raise_misfit(kName, "min_scale must not be larger than max_scale");
+  IoUCropParams params{arguments.number("min_scale"),        arguments.number("max_scale"),
+                       arguments.number("min_aspect_ratio"), arguments.number("max_aspect_ratio"),
+                       arguments.numbers("sampler_options"), arguments.integer("trials")};
+  if (params.min_scale > params.max_scale) {
+    raise_invalid_argument(kName, "min_scale must not be larger than max_scale");
   }
-  if (law.min_ratio > law.max_ratio) {
-    raise_misfit(kName, "min_aspect_ratio must not be larger than max_aspect_ratio");
+  if (params.min_ratio > params.max_ratio) {
+    raise_invalid_argument(kName, "min_aspect_ratio must not be larger than max_aspect_ratio");
   }
-  return std::make_unique<RandomIoUCrop>(std::move(law), arguments.text("outside") == "drop");
+  return std::make_unique<RandomIoUCrop>(std::move(params), arguments.text("outside") == "drop");
 }
 
 Param number(std::string_view name, std::string_view doc, double fallback, double most) {

@@ -32,7 +32,7 @@ struct BlurLimit {
     least = given.size() == 1 ? 3 : given[0];
     most = given.back();
     if (least % 2 == 0 || most % 2 == 0 || least > most) {
-      raise_misfit(owner, "blur_limit must be odd: one number, or (smallest, largest)");
+      raise_invalid_argument(owner, "blur_limit must be odd: one number, or (smallest, largest)");
     }
   }
   int draw(Draws& draws) const {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/ops/filters/box_blur.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "headrace/kernels/filters/box_columns.h"
+#include "headrace/kernels/filters/filter_rows.h"
 #include "headrace/kernels/rows.h"
+#include "headrace/ops/filters/blurs.h"
 
 namespace headrace {
 namespace {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // GaussianBlur: replaces each pixel by a Gaussian-weighted mean of its neighborhood.
-#include "headrace/ops/filters/gaussian_blur.h"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -11,8 +9,9 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/image/gaussian.h"
-#include "headrace/kernels/filters/convolve_rows.h"
+#include "headrace/kernels/filters/filter_rows.h"
 #include "headrace/ops/color/color_steps.h"
+#include "headrace/ops/filters/blurs.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace {
@@ -35,8 +34,8 @@ class Blur {
         weights_y_(gaussian_taps(kernel.height, sigma)),
         half_x_(static_cast<int>(weights_x_.size()) / 2),
         half_y_(static_cast<int>(weights_y_.size()) / 2),
-        stride_(size_t(size.width) + kBeyond),
-        padded_(size_t(size.width) + weights_x_.size() + kBeyond),
+        stride_(size_t(size.width) + kPadding),
+        padded_(size_t(size.width) + weights_x_.size() + kPadding),
         ring_(stride_ * weights_y_.size()),
         taps_(weights_y_.size()),
         finished_(stride_) {}
@@ -59,7 +58,7 @@ class Blur {
   }
 
  private:
-  static constexpr size_t kBeyond = 64;  // more than the elements that kernels touch past a row
+  static constexpr size_t kPadding = 64;  // more than the elements that kernels touch past a row
 
   float* row_at(int y) { return ring_.data() + stride_ * (size_t(y) % taps_.size()); }
 
@@ -141,8 +140,8 @@ class GaussianBlur final : public PixelOp {
     const int64_t height = image.shape[1], width = image.shape[2];
     if ((height >= 0 && height <= kernel_.height / 2) ||
         (width >= 0 && width <= kernel_.width / 2)) {
-      raise_misfit("GaussianBlur", "kernel_size is larger than twice the size that \"" +
-                                       image.name + "\" has at this point");
+      raise_invalid_argument("GaussianBlur", "kernel_size is larger than twice the size that \"" +
+                                                 image.name + "\" has at this point");
     }
   }
   const Size kernel_;
@@ -152,11 +151,11 @@ class GaussianBlur final : public PixelOp {
 std::unique_ptr<Op> make_gaussian_blur(const Arguments& arguments) {
   const std::vector<int64_t>& kernel = arguments.integers("kernel_size");
   for (const int64_t size : kernel) {
-    if (size % 2 == 0) raise_misfit("GaussianBlur", "kernel_size must be odd");
+    if (size % 2 == 0) raise_invalid_argument("GaussianBlur", "kernel_size must be odd");
   }
   const std::vector<double>& sigma = arguments.numbers("sigma");
   if (sigma.front() > sigma.back()) {
-    raise_misfit("GaussianBlur", "sigma must be one number, or (smallest, largest)");
+    raise_invalid_argument("GaussianBlur", "sigma must be one number, or (smallest, largest)");
   }
   // torchvision's order: (horizontal, vertical).
   return std::make_unique<GaussianBlur>(

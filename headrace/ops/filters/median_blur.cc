@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/kernels/filters/median_rows.h"
+#include "headrace/kernels/filters/filter_rows.h"
 #include "headrace/ops/color/color_steps.h"
 #include "headrace/ops/filters/blur_limit.h"
 #include "headrace/ops/filters/padded_rows.h"
 #include "headrace/ops/picture_op.h"
-#include "headrace/ops/remade_op.h"
+#include "headrace/ops/pixel_op.h"
 
 namespace headrace {
 namespace {
@@ -51,14 +51,14 @@ void blur_by_medians(const Picture& in, int size, Picture& out) {
   }
 }
 
-class MedianBlur final : public RemadeOp {
+class MedianBlur final : public WholeImageOp {
  public:
-  MedianBlur(BlurLimit limit, double p) : RemadeOp("MedianBlur"), limit_(limit), p_(p) {}
+  MedianBlur(BlurLimit limit, double p) : WholeImageOp("MedianBlur"), limit_(limit), p_(p) {}
 
   Result<void> apply(OpContext& context) const override {
     if (!context.draws.coin(p_)) return {};
     const int size = limit_.draw(context.draws);
-    return remake_all(context, [&](const Picture& in, Picture& out) -> Result<void> {
+    return transform_images(context, [&](const Picture& in, Picture& out) -> Result<void> {
       blur_by_medians(in, size, out);
       return {};
     });

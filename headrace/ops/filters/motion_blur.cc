@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/kernels/filters/mean_rows.h"
+#include "headrace/kernels/filters/filter_rows.h"
 #include "headrace/ops/color/color_steps.h"
 #include "headrace/ops/filters/blur_limit.h"
 #include "headrace/ops/filters/padded_rows.h"
 #include "headrace/ops/picture_op.h"
-#include "headrace/ops/remade_op.h"
+#include "headrace/ops/pixel_op.h"
 
 namespace headrace {
 namespace {
@@ -63,17 +63,18 @@ void blur_along(const std::set<std::pair<int, int>>& points, int size, const Pic
   }
 }
 
-class MotionBlur final : public RemadeOp {
+class MotionBlur final : public WholeImageOp {
  public:
   MotionBlur(BlurLimit limit, const Arguments& arguments)
-      : RemadeOp(kMotion),
+      : WholeImageOp(kMotion),
         limit_(limit),
         angle_(arguments.numbers("angle_range")),
         direction_(arguments.numbers("direction_range")),
         shifted_(arguments.flag("allow_shifted")),
         p_(arguments.number("p")) {
     if (angle_.front() > angle_.back() || direction_.front() > direction_.back()) {
-      raise_misfit(kMotion, "angle_range and direction_range must be (smallest, largest)");
+      raise_invalid_argument(kMotion,
+                             "angle_range and direction_range must be (smallest, largest)");
     }
   }
 
@@ -86,7 +87,7 @@ class MotionBlur final : public RemadeOp {
     if (shifted_) line.aside = draws.uniform(-1, 1);
     if (shifted_) line.across = draws.uniform(-1, 1);
     const std::set<std::pair<int, int>> points = points_of(line, size);
-    return remake_all(context, [&](const Picture& in, Picture& out) -> Result<void> {
+    return transform_images(context, [&](const Picture& in, Picture& out) -> Result<void> {
       blur_along(points, size, in, out);
       return {};
     });

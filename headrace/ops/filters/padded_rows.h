@@ -17,7 +17,7 @@ class PaddedRows {
       : picture_(picture),
         size_(size),
         padding_(padding),
-        stride_(size_t(picture.width) + size_t(size) + kBeyond),
+        stride_(size_t(picture.width) + size_t(size) + kPadding),
         ring_(stride_ * size_t(size)),
         rows_(size_t(size)) {}
 
@@ -32,19 +32,19 @@ class PaddedRows {
   }
 
  private:
-  static constexpr size_t kBeyond = 64;
+  static constexpr size_t kPadding = 64;
 
   uint8_t* slot(int y) { return ring_.data() + stride_ * size_t((y + size_) % size_); }
 
   void fill(int channel, int y) {
     const int half = size_ / 2, width = picture_.width;
     const uint8_t* const from = picture_.plane(channel) +
-                                size_t(width) * size_t(padded_place(padding_, y, picture_.height));
+                                size_t(width) * size_t(padded_index(padding_, y, picture_.height));
     uint8_t* const to = slot(y) + half;
     std::copy_n(from, width, to);
     for (int x = 1; x <= half; ++x) {
-      to[-x] = from[padded_place(padding_, -x, width)];
-      to[width - 1 + x] = from[padded_place(padding_, width - 1 + x, width)];
+      to[-x] = from[padded_index(padding_, -x, width)];
+      to[width - 1 + x] = from[padded_index(padding_, width - 1 + x, width)];
     }
   }
 

@@ -4,21 +4,21 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
-#include "headrace/ops/filters/box_blur.h"
+#include "headrace/ops/filters/blurs.h"
 #include "headrace/ops/picture_op.h"
-#include "headrace/ops/remade_op.h"
+#include "headrace/ops/pixel_op.h"
 
 namespace headrace {
 namespace {
 
-class PillowGaussianBlur final : public RemadeOp {
+class PillowGaussianBlur final : public WholeImageOp {
  public:
   PillowGaussianBlur(double least, double most)
-      : RemadeOp("PillowGaussianBlur"), least_(least), most_(most) {}
+      : WholeImageOp("PillowGaussianBlur"), least_(least), most_(most) {}
 
   Result<void> apply(OpContext& context) const override {
     const double radius = least_ < most_ ? context.draws.uniform(least_, most_) : least_;
-    return remake_all(context, [&](const Picture& in, Picture& out) -> Result<void> {
+    return transform_images(context, [&](const Picture& in, Picture& out) -> Result<void> {
       blur_as_pillow(in, radius, out);
       return {};
     });
@@ -52,7 +52,8 @@ const OpRecord kPillowGaussianBlur{
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       const std::vector<double>& radius = arguments.numbers("radius");
       if (radius.front() > radius.back()) {
-        raise_misfit("PillowGaussianBlur", "radius must be one number, or (smallest, largest)");
+        raise_invalid_argument("PillowGaussianBlur",
+                               "radius must be one number, or (smallest, largest)");
       }
       return std::make_unique<PillowGaussianBlur>(radius.front(), radius.back());
     }};

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "headrace/base/registry.h"
-#include "headrace/ops/color/tone_steps.h"
+#include "headrace/ops/color/color_steps.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace {

@@ -26,8 +26,9 @@ class CornerCrop final : public PictureOp {
   void plan_picture(FieldState& picture) const override {
     const int64_t height = picture.shape[1], width = picture.shape[2];
     if ((height >= 0 && height < size_.height) || (width >= 0 && width < size_.width)) {
-      raise_misfit(kCorner, "the crop is larger than \"" + picture.name + "\" is at this point",
-                   "a Resize before it");
+      raise_invalid_argument(kCorner,
+                             "the crop is larger than \"" + picture.name + "\" is at this point",
+                             "a Resize before it");
     }
     picture.shape = {picture.shape[0], size_.height, size_.width};
   }

@@ -91,8 +91,8 @@ std::unique_ptr<Op> make_letterbox(const Arguments& arguments) {
                 static_cast<int>(arguments.integer("stride")), arguments.flag("scaleup"),
                 arguments.flag("center")};
   if (box.stride > 0 && (box.size.height % box.stride || box.size.width % box.stride)) {
-    raise_misfit("Letterbox", "size must be a multiple of stride",
-                 "stride=0 pads every image to size");
+    raise_invalid_argument("Letterbox", "size must be a multiple of stride",
+                           "stride=0 pads every image to size");
   }
   return std::make_unique<Letterbox>(box, arguments.numbers("fill"), arguments.number("mask_fill"),
                                      filter_from("Letterbox", arguments));
@@ -129,7 +129,7 @@ const OpRecord kLetterbox{
                        "the range of the image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{114},
                 .min_count = 1,
-                .max_count = kMostChannels},
+                .max_count = kMaxChannels},
                mask_fill_param(),
                {.name = "scaleup",
                 .type = ParamType::kBool,

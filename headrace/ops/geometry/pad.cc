@@ -60,7 +60,7 @@ const OpRecord kPad{
                        "image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{0},
                 .min_count = 1,
-                .max_count = kMostChannels},
+                .max_count = kMaxChannels},
                own_mask_fill_param(),
                padding_mode_param()},
     .oracle = "Pillow's ImageOps.expand, or numpy.pad's modes, bit for bit; as torchvision v2's",

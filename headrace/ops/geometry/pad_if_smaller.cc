@@ -55,7 +55,7 @@ const OpRecord kPadIfSmaller{
                        "image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{0},
                 .min_count = 1,
-                .max_count = kMostChannels},
+                .max_count = kMaxChannels},
                own_mask_fill_param()},
     .oracle = "Pillow's ImageOps.expand, bit for bit; as torchvision's pad",
     .example = {{"size", std::vector<int64_t>{29, 31}},

@@ -71,8 +71,8 @@ class RandomCrop final : public PictureOp {
     const bool too_low = height >= 0 && height + borders_.top + borders_.bottom < size_.height;
     const bool too_narrow = width >= 0 && width + borders_.left + borders_.right < size_.width;
     if (!pad_if_needed_ && (too_low || too_narrow)) {
-      raise_misfit("RandomCrop",
-                   "the crop is larger than \"" + picture.name + "\" is at this point", kHint);
+      raise_invalid_argument(
+          "RandomCrop", "the crop is larger than \"" + picture.name + "\" is at this point", kHint);
     }
     picture.shape = {picture.shape[0], size_.height, size_.width};
   }
@@ -122,7 +122,7 @@ const OpRecord kRandomCrop{
                        "image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{0},
                 .min_count = 1,
-                .max_count = kMostChannels},
+                .max_count = kMaxChannels},
                own_mask_fill_param(),
                padding_mode_param()},
     .oracle =

@@ -48,8 +48,9 @@ class RandomResize final : public RandomSizeOp {
   static std::unique_ptr<Op> make(const Arguments& arguments) {
     const int64_t least = arguments.integer("min_size"), below = arguments.integer("max_size");
     if (least >= below) {
-      raise_misfit("RandomResize", "max_size is exclusive and must be larger than min_size",
-                   "Resize(size) is for one size");
+      raise_invalid_argument("RandomResize",
+                             "max_size is exclusive and must be larger than min_size",
+                             "Resize(size) is for one size");
     }
     return std::make_unique<RandomResize>(least, below, filter_from("RandomResize", arguments));
   }
@@ -101,7 +102,7 @@ class ScaleJitter final : public RandomSizeOp {
   static std::unique_ptr<Op> make(const Arguments& arguments) {
     const std::vector<double>& range = arguments.numbers("scale_range");
     if (range[0] > range[1]) {
-      raise_misfit("ScaleJitter", "scale_range must be (smallest, largest)");
+      raise_invalid_argument("ScaleJitter", "scale_range must be (smallest, largest)");
     }
     return std::make_unique<ScaleJitter>(arguments.integers("target_size"), range,
                                          filter_from("ScaleJitter", arguments));

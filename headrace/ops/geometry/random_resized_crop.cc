@@ -10,13 +10,13 @@ namespace {
 
 class RandomResizedCrop final : public PictureOp {
  public:
-  RandomResizedCrop(Size size, const WindowLaw& law, Filter filter)
-      : size_(size), law_(law), filter_(filter) {}
+  RandomResizedCrop(Size size, const RandomWindowParams& params, Filter filter)
+      : size_(size), params_(params), filter_(filter) {}
 
   Result<void> apply(OpContext& context) const override {
     Result<Size> size = common_size(context);
     if (!size) return std::move(size.error());
-    const Window window = random_window(*size, law_, context.draws);
+    const Window window = random_window(*size, params_, context.draws);
     return follow(context, Geometry().crop(window).resize(size_, filter_));
   }
 
@@ -27,18 +27,19 @@ class RandomResizedCrop final : public PictureOp {
   }
 
   const Size size_;
-  const WindowLaw law_;
+  const RandomWindowParams params_;
   const Filter filter_;
 };
 
 std::unique_ptr<Op> make_random_resized_crop(const Arguments& arguments) {
   constexpr std::string_view kName = "RandomResizedCrop";
   const std::vector<double>&scale = arguments.numbers("scale"), &ratio = arguments.numbers("ratio");
-  if (scale[0] > scale[1]) raise_misfit(kName, "scale must be (smallest, largest)");
-  if (ratio[0] > ratio[1]) raise_misfit(kName, "ratio must be (smallest, largest)");
-  return std::make_unique<RandomResizedCrop>(size_from(arguments.integers("size")),
-                                             WindowLaw({scale[0], scale[1]}, {ratio[0], ratio[1]}),
-                                             filter_from(kName, arguments));
+  if (scale[0] > scale[1]) raise_invalid_argument(kName, "scale must be (smallest, largest)");
+  if (ratio[0] > ratio[1]) raise_invalid_argument(kName, "ratio must be (smallest, largest)");
+  return std::make_unique<RandomResizedCrop>(
+      size_from(arguments.integers("size")),
+      RandomWindowParams({scale[0], scale[1]}, {ratio[0], ratio[1]}),
+      filter_from(kName, arguments));
 }
 
 const OpRecord kRandomResizedCrop{

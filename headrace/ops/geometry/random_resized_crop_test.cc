@@ -9,7 +9,7 @@
 namespace headrace::op_test {
 namespace random_resized_crop_test {
 
-const WindowLaw kDefault({0.08, 1.0}, {3.0 / 4.0, 4.0 / 3.0});
+const RandomWindowParams kDefault({0.08, 1.0}, {3.0 / 4.0, 4.0 / 3.0});
 
 // Distribution of windows by area (ten bins from 0.08 to 1 of the picture's) and by log ratio
 // (eight bins from 3/4 to 4/3), as torchvision 0.29's v2.RandomResizedCrop(224).make_params drew
@@ -66,12 +66,13 @@ TEST(RandomResizedCrop, WindowsAreInsideEvenTheSmallestImage) {
 }
 
 TEST(RandomResizedCrop, PositionsAreUniform) {
-  const WindowLaw law({0.25, 0.25}, {1, 1});  // always 10 x 10 of 20 x 20: 11 x 11 positions
+  const RandomWindowParams params({0.25, 0.25},
+                                  {1, 1});  // always 10 x 10 of 20 x 20: 11 x 11 positions
   double x = 0, y = 0, corners = 0;
   constexpr int kDraws = 50000;
   for (int i = 0; i < kDraws; ++i) {
     Draws draws(2, 0, i, 3);
-    const Window w = random_window({20, 20}, law, draws);
+    const Window w = random_window({20, 20}, params, draws);
     ASSERT_EQ(w.width, 10);
     ASSERT_EQ(w.height, 10);
     x += w.x, y += w.y, corners += w.x % 10 == 0 && w.y % 10 == 0;
@@ -83,7 +84,7 @@ TEST(RandomResizedCrop, PositionsAreUniform) {
 
 TEST(RandomResizedCrop, FallsBackToTheCentralWindowOfAnAllowedRatio) {
   // torchvision: w = 200, h = round(200 / 0.75) = 267, and the transpose of that.
-  const WindowLaw never_fits({4, 4}, {3.0 / 4.0, 4.0 / 3.0});
+  const RandomWindowParams never_fits({4, 4}, {3.0 / 4.0, 4.0 / 3.0});
   Draws draws(0, 0, 0, 0);
   EXPECT_EQ(random_window({1000, 200}, never_fits, draws), (Window{0, 366, 200, 267}));
   EXPECT_EQ(random_window({200, 1000}, never_fits, draws), (Window{366, 0, 267, 200}));

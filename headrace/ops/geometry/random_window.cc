@@ -25,14 +25,14 @@ Window central_window(Size picture, const std::array<double, 2>& allowed) {
 
 }  // namespace
 
-WindowLaw::WindowLaw(std::array<double, 2> scale, std::array<double, 2> ratio)
+RandomWindowParams::RandomWindowParams(std::array<double, 2> scale, std::array<double, 2> ratio)
     : scale(scale), ratio(ratio), log_ratio{portable_log(ratio[0]), portable_log(ratio[1])} {}
 
-Window random_window(Size picture, const WindowLaw& law, Draws& draws) {
+Window random_window(Size picture, const RandomWindowParams& params, Draws& draws) {
   const double area = static_cast<double>(picture.height) * picture.width;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const double target = area * draws.uniform(law.scale[0], law.scale[1]);
-    const double ratio = portable_exp(draws.uniform(law.log_ratio[0], law.log_ratio[1]));
+    const double target = area * draws.uniform(params.scale[0], params.scale[1]);
+    const double ratio = portable_exp(draws.uniform(params.log_ratio[0], params.log_ratio[1]));
     const double width = rounded(std::sqrt(target * ratio));
     const double height = rounded(std::sqrt(target / ratio));
     const bool fits =
@@ -43,7 +43,7 @@ Window random_window(Size picture, const WindowLaw& law, Draws& draws) {
     const int x = static_cast<int>(draws.below(picture.width - w + 1));
     return {x, y, w, h};
   }
-  return central_window(picture, law.ratio);
+  return central_window(picture, params.ratio);
 }
 
 }  // namespace headrace

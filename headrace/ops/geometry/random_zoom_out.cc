@@ -23,7 +23,7 @@ class RandomZoomOut final : public PictureOp {
     const auto larger = [&](int edge) { return static_cast<int>(std::min(edge * scale, 1e9)); };
     const Size canvas{larger(size->height), larger(size->width)};
     if (too_large(canvas.height, canvas.width)) {
-      return grown_too_large("RandomZoomOut", *size, canvas.height, canvas.width);
+      return result_too_large("RandomZoomOut", *size, canvas.height, canvas.width);
     }
     const int free_x = canvas.width - size->width, free_y = canvas.height - size->height;
     const int left = static_cast<int>(free_x * x), top = static_cast<int>(free_y * y);
@@ -49,7 +49,7 @@ class RandomZoomOut final : public PictureOp {
 std::unique_ptr<Op> make_random_zoom_out(const Arguments& arguments) {
   const std::vector<double>& range = arguments.numbers("side_range");
   if (range[0] > range[1]) {
-    raise_misfit("RandomZoomOut", "side_range must be (smallest, largest)");
+    raise_invalid_argument("RandomZoomOut", "side_range must be (smallest, largest)");
   }
   return std::make_unique<RandomZoomOut>(arguments.numbers("fill"), arguments.number("mask_fill"),
                                          range[0], range[1], arguments.number("p"));
@@ -70,7 +70,7 @@ const OpRecord kRandomZoomOut{
                        "the range of the image's dtype at this point (0 to 255 for uint8).",
                 .fallback = int64_t{0},
                 .min_count = 1,
-                .max_count = kMostChannels},
+                .max_count = kMaxChannels},
                mask_fill_param(),
                {.name = "side_range",
                 .type = ParamType::kFloats,

@@ -80,21 +80,22 @@ std::unique_ptr<Op> make_resize(const Arguments& arguments) {
   if (!arguments.is_none("max_size")) target.longer_at_most = arguments.integer("max_size");
   if (arguments.is_none("size")) {
     if (!target.longer_at_most) {
-      raise_misfit(kName, "needs size, or max_size with size=None",
-                   "size=256 for the shorter edge, size=(height, width), or max_size=1024");
+      raise_invalid_argument(
+          kName, "needs size, or max_size with size=None",
+          "size=256 for the shorter edge, size=(height, width), or max_size=1024");
     }
   } else if (const std::vector<int64_t>& size = arguments.integers("size"); size.size() == 2) {
     if (target.longer_at_most) {
-      raise_misfit(kName,
-                   "max_size goes with one size for the shorter edge, not with (height, width)");
+      raise_invalid_argument(
+          kName, "max_size goes with one size for the shorter edge, not with (height, width)");
     }
     target.fixed = size_from(size);
   } else {
     target.shorter = size[0];
     if (target.longer_at_most && target.longer_at_most <= target.shorter) {
-      raise_misfit(kName, "max_size must be larger than size, the shorter edge (got " +
-                              std::to_string(target.longer_at_most) + " and " +
-                              std::to_string(target.shorter) + ")");
+      raise_invalid_argument(kName, "max_size must be larger than size, the shorter edge (got " +
+                                        std::to_string(target.longer_at_most) + " and " +
+                                        std::to_string(target.shorter) + ")");
     }
   }
   return std::make_unique<Resize>(target, filter_from(kName, arguments));

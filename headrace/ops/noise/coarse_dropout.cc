@@ -17,7 +17,7 @@ struct HoleEdge {
       : least(arguments.numbers(name).front()), most(arguments.numbers(name).back()) {
     const bool whole = least == static_cast<int>(least) && most == static_cast<int>(most);
     if (least > most || (most >= 1 && !whole)) {
-      raise_misfit(
+      raise_invalid_argument(
           kCoarse,
           std::string(name) +
               " must be (smallest, largest): pixels, or fractions of the image's edge below 1");
@@ -41,7 +41,7 @@ class CoarseDropout final : public DropoutOp {
         most_(arguments.integers("num_holes_range").back()),
         height_(arguments, "hole_height_range"),
         width_(arguments, "hole_width_range") {
-    if (fewest_ > most_) raise_misfit(kCoarse, "num_holes_range must be (fewest, most)");
+    if (fewest_ > most_) raise_invalid_argument(kCoarse, "num_holes_range must be (fewest, most)");
   }
 
  private:

@@ -18,7 +18,7 @@ Param dropout_fill_param() {
               "dtype at this point (0 to 255 for uint8).",
           .fallback = int64_t{0},
           .min_count = 1,
-          .max_count = kMostChannels};
+          .max_count = kMaxChannels};
 }
 
 Param dropout_mask_param() {
@@ -38,13 +38,14 @@ Param dropout_chance_param() {
 
 void DropoutOp::plan(FieldState& field) const {
   if (!is_picture(field.kind)) {
-    raise_misfit(name_, "\"" + field.name + "\" is a " + std::string(name_of(field.kind)) +
-                            " field, and the transform works on images and masks");
+    raise_invalid_argument(name_, "\"" + field.name + "\" is a " +
+                                      std::string(name_of(field.kind)) +
+                                      " field, and the transform works on images and masks");
   }
   if (field.kind == FieldKind::kImage) return check_fill(name_, fill_.image, field);
   if (!fill_.mask) {
-    raise_misfit(name_, "\"" + field.name + "\" is a mask, and fill_mask is None",
-                 "set fill_mask= to the value for its holes");
+    raise_invalid_argument(name_, "\"" + field.name + "\" is a mask, and fill_mask is None",
+                           "set fill_mask= to the value for its holes");
   }
   check_fill(name_, {*fill_.mask}, field, "fill_mask");
 }

@@ -7,18 +7,18 @@
 #include "headrace/kernels/noise_rows.h"
 #include "headrace/ops/color/color_steps.h"
 #include "headrace/ops/picture_op.h"
-#include "headrace/ops/remade_op.h"
+#include "headrace/ops/pixel_op.h"
 
 namespace headrace {
 namespace {
 
-class GaussianNoise final : public RemadeOp {
+class GaussianNoise final : public WholeImageOp {
  public:
   GaussianNoise(double mean, double sigma, bool clip)
-      : RemadeOp("GaussianNoise"), mean_(mean), sigma_(sigma), clip_(clip) {}
+      : WholeImageOp("GaussianNoise"), mean_(mean), sigma_(sigma), clip_(clip) {}
 
   Result<void> apply(OpContext& context) const override {
-    return remake_all(context, [&](const Picture& in, Picture& out) -> Result<void> {
+    return transform_images(context, [&](const Picture& in, Picture& out) -> Result<void> {
       const uint64_t key = context.draws.key();
       if (in.dtype == DType::kUInt8) {
         add_to_bytes(in, key, out);

@@ -15,7 +15,7 @@ const ErrorCode kTooManyHoles{
     "HR0509", ErrorKind::kData, "too many holes in an image",
     "A grid of small cells over a large image exceeds the limit of 65,536 holes per record. Use "
     "larger cells, or a Resize before the transform."};
-constexpr int64_t kMostHoles = 1 << 16;
+constexpr int64_t kMaxHoles = 1 << 16;
 
 class GridDropout final : public DropoutOp {
  public:
@@ -27,7 +27,8 @@ class GridDropout final : public DropoutOp {
     const std::vector<int64_t>& range = arguments.integers("unit_size_range");
     least_ = range.front();
     most_ = range.back();
-    if (least_ > most_) raise_misfit(kGrid, "unit_size_range must be (smallest, largest)");
+    if (least_ > most_)
+      raise_invalid_argument(kGrid, "unit_size_range must be (smallest, largest)");
   }
 
  private:
@@ -42,7 +43,7 @@ class GridDropout final : public DropoutOp {
     const int aside = random_offset_ ? static_cast<int>(draws.below(unit)) : 0;
     const int64_t rows = (picture.height + up + unit - 1) / unit;
     const int64_t columns = (picture.width + aside + unit - 1) / unit;
-    if (rows * columns > kMostHoles) {
+    if (rows * columns > kMaxHoles) {
       return Error{.code = &kTooManyHoles,
                    .what = "[GridDropout] " + std::to_string(rows) + " x " +
                            std::to_string(columns) + " holes in an image of " +

@@ -6,18 +6,18 @@
 #include "headrace/codecs/image/jpeg/writer.h"
 #include "headrace/ops/color/color_steps.h"
 #include "headrace/ops/picture_op.h"
-#include "headrace/ops/remade_op.h"
+#include "headrace/ops/pixel_op.h"
 
 namespace headrace {
 namespace {
 
-class Jpeg final : public RemadeOp {
+class Jpeg final : public WholeImageOp {
  public:
-  Jpeg(int64_t least, int64_t most) : RemadeOp("JPEG"), least_(least), most_(most) {}
+  Jpeg(int64_t least, int64_t most) : WholeImageOp("JPEG"), least_(least), most_(most) {}
 
   Result<void> apply(OpContext& context) const override {
     const int quality = static_cast<int>(least_ + context.draws.below(most_ - least_ + 1));
-    return remake_all(context, [&](const Picture& in, Picture& out) {
+    return transform_images(context, [&](const Picture& in, Picture& out) {
       return stored(in, quality, context.renderer, out);
     });
   }
@@ -30,7 +30,7 @@ class Jpeg final : public RemadeOp {
     for (int c = 0; c < in.channels; ++c) planes.plane[c] = in.plane(c);
     const Result<std::vector<uint8_t>> bytes = jpeg_from_planes(planes, quality);
     if (!bytes) return bytes.error();
-    Result<EncodedPicture> encoded = renderer.open(*bytes, {});
+    Result<EncodedImage> encoded = renderer.open(*bytes, {});
     if (!encoded) return std::move(encoded.error());
     encoded->color = in.channels == 1 ? ColorMode::kGray : ColorMode::kRGB;
     const Recipe recipe(*encoded);
@@ -67,7 +67,7 @@ const OpRecord kJpeg{
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       const std::vector<int64_t>& quality = arguments.integers("quality");
       if (quality.front() > quality.back()) {
-        raise_misfit("JPEG", "quality must be one number, or (smallest, largest)");
+        raise_invalid_argument("JPEG", "quality must be one number, or (smallest, largest)");
       }
       return std::make_unique<Jpeg>(quality.front(), quality.back());
     }};

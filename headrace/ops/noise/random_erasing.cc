@@ -17,7 +17,7 @@ constexpr std::string_view kName = "RandomErasing";
 class RandomErasing final : public PictureOp {
  public:
   // No values: noise.
-  RandomErasing(double p, const WindowLaw& law, std::vector<double> values)
+  RandomErasing(double p, const RandomWindowParams& law, std::vector<double> values)
       : p_(p), law_(law), values_(std::move(values)) {}
 
   DevicePart device_part() const override {
@@ -44,10 +44,11 @@ class RandomErasing final : public PictureOp {
   void plan_picture(FieldState& picture) const override {
     if (!values_.empty()) return check_fill(kName, values_, picture, "value");
     if (is_floating(picture.dtype)) return;
-    raise_misfit(kName,
-                 "value=\"random\" is noise around 0 of deviation 1, and \"" + picture.name +
-                     "\" is " + std::string(name_of(picture.dtype)) + " here",
-                 "put it after ToDtype and Normalize, where such noise looks like an image");
+    raise_invalid_argument(
+        kName,
+        "value=\"random\" is noise around 0 of deviation 1, and \"" + picture.name + "\" is " +
+            std::string(name_of(picture.dtype)) + " here",
+        "put it after ToDtype and Normalize, where such noise looks like an image");
   }
 
   // Ten tries for a rectangle that is smaller than the picture in both directions; otherwise none.
@@ -71,16 +72,16 @@ class RandomErasing final : public PictureOp {
   }
 
   const double p_;
-  const WindowLaw law_;
+  const RandomWindowParams law_;
   const std::vector<double> values_;
 };
 
 std::unique_ptr<Op> make_random_erasing(const Arguments& arguments) {
   const std::vector<double>&scale = arguments.numbers("scale"), &ratio = arguments.numbers("ratio");
-  if (scale[0] > scale[1]) raise_misfit(kName, "scale must be (smallest, largest)");
-  if (ratio[0] > ratio[1]) raise_misfit(kName, "ratio must be (smallest, largest)");
+  if (scale[0] > scale[1]) raise_invalid_argument(kName, "scale must be (smallest, largest)");
+  if (ratio[0] > ratio[1]) raise_invalid_argument(kName, "ratio must be (smallest, largest)");
   return std::make_unique<RandomErasing>(
-      arguments.number("p"), WindowLaw({scale[0], scale[1]}, {ratio[0], ratio[1]}),
+      arguments.number("p"), RandomWindowParams({scale[0], scale[1]}, {ratio[0], ratio[1]}),
       arguments.is_text("value") ? std::vector<double>() : arguments.numbers("value"));
 }
 
@@ -124,7 +125,7 @@ const OpRecord kRandomErasing{
                 .fallback = int64_t{0},
                 .choices = {"random"},
                 .min_count = 1,
-                .max_count = kMostChannels},
+                .max_count = kMaxChannels},
                {.name = "inplace",
                 .type = ParamType::kBool,
                 .doc = "Accepted for compatibility with torchvision; without effect.",

@@ -9,7 +9,7 @@
 #include "headrace/kernels/noise_rows.h"
 #include "headrace/ops/color/color_steps.h"
 #include "headrace/ops/picture_op.h"
-#include "headrace/ops/remade_op.h"
+#include "headrace/ops/pixel_op.h"
 
 namespace headrace {
 namespace {
@@ -21,15 +21,16 @@ using Share = std::array<double, 2>;
 Share share_from(const Arguments& arguments, std::string_view name) {
   const std::vector<double>& given = arguments.numbers(name);
   if (given.front() > given.back()) {
-    raise_misfit(kSalt, std::string(name) + " must be one number, or (smallest, largest)");
+    raise_invalid_argument(kSalt,
+                           std::string(name) + " must be one number, or (smallest, largest)");
   }
   return {given.front(), given.back()};
 }
 
-class SaltAndPepper final : public RemadeOp {
+class SaltAndPepper final : public WholeImageOp {
  public:
   SaltAndPepper(Share amount, Share salt, double p)
-      : RemadeOp(kSalt), amount_(amount), salt_(salt), p_(p) {}
+      : WholeImageOp(kSalt), amount_(amount), salt_(salt), p_(p) {}
 
   Result<void> apply(OpContext& context) const override {
     if (!context.draws.coin(p_)) return {};
@@ -38,17 +39,17 @@ class SaltAndPepper final : public RemadeOp {
     // 31-bit numbers, because SIMD instruction sets have signed comparisons.
     const auto white = static_cast<int32_t>(salt * 0x7fffffff);
     const auto either = static_cast<int32_t>(amount * 0x7fffffff);
-    return remake_all(context, [&](const Picture& in, Picture& out) -> Result<void> {
+    return transform_images(context, [&](const Picture& in, Picture& out) -> Result<void> {
       const uint64_t key = context.draws.key();
-      constexpr size_t kBeyond = kNoiseTile;
+      constexpr size_t kPadding = kNoiseTile;
       const size_t width = size_t(in.width);
       std::vector<uint32_t> numbers(size_t(noise_room(in.width)));
-      std::vector<uint8_t> from(width + kBeyond), to(width + kBeyond);
+      std::vector<uint8_t> from(width + kPadding), to(width + kPadding);
       for (int y = 0; y < in.height; ++y) {
         random_row(key, static_cast<uint32_t>(y), in.width, numbers.data());
         for (int c = 0; c < in.channels; ++c) {
           std::copy_n(in.plane(c) + width * size_t(y), width, from.data());
-          sprinkle_row(from.data(), numbers.data(), in.width, white, either, to.data());
+          salt_and_pepper_row(from.data(), numbers.data(), in.width, white, either, to.data());
           std::copy_n(to.data(), width, out.plane(c) + width * size_t(y));
         }
       }

@@ -48,7 +48,7 @@ PatchGrid patch_grid_from(std::string_view owner, const Arguments& arguments) {
   PatchGrid grid{.patch = arguments.integer("patch_size")};
   const bool merges = !arguments.is_none("merge_size");
   if (arguments.text("layout") == "naflex") {
-    if (merges) raise_misfit(owner, "merge_size goes with layout=\"qwen2-vl\"");
+    if (merges) raise_invalid_argument(owner, "merge_size goes with layout=\"qwen2-vl\"");
     return grid;
   }
   grid.channels_first = true;
@@ -60,17 +60,18 @@ PatchGrid patch_grid_from(std::string_view owner, const Arguments& arguments) {
 void plan_patches(std::string_view owner, const PatchGrid& grid, int64_t values, DType dtype,
                   FieldState& field) {
   if (!is_picture(field.kind)) {
-    raise_misfit(owner, "works on images, and \"" + field.name + "\" is " + text_of(field));
+    raise_invalid_argument(owner,
+                           "works on images, and \"" + field.name + "\" is " + text_of(field));
   }
   const int64_t height = field.shape[1], width = field.shape[2];
   int64_t patches = -1;
   if (height >= 0 && width >= 0) {
     patches = grid.patches(height, width);
     if (patches < 0) {
-      raise_misfit(owner,
-                   "\"" + field.name + "\" is " + text_of(field) + ", not a multiple of " +
-                       std::to_string(grid.patch * grid.merge),
-                   "put ResizeToSequence or SmartResize before it");
+      raise_invalid_argument(owner,
+                             "\"" + field.name + "\" is " + text_of(field) +
+                                 ", not a multiple of " + std::to_string(grid.patch * grid.merge),
+                             "put ResizeToSequence or SmartResize before it");
     }
   }
   field.kind = FieldKind::kTensor;

@@ -81,7 +81,7 @@ class Patchify final : public Op {
       };
       if (!grid_.channels_first) {
         for (int64_t y = 0; y < grid_.patch; ++y) {
-          const uint8_t* lines[kMostChannels];
+          const uint8_t* lines[kMaxChannels];
           for (int c = 0; c < picture.channels; ++c) lines[c] = line(c, y);
           const auto write_line = item == 1   ? &interleave<uint8_t>
                                   : item == 2 ? &interleave<uint16_t>

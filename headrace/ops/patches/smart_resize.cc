@@ -15,7 +15,7 @@ const ErrorCode kTooNarrow{
     "the other, as transformers does: nothing in such an image would be recognizable. Crop or "
     "drop them first."};
 
-constexpr double kMostAspect = 200;
+constexpr double kMaxAspect = 200;
 
 struct PixelRange {
   int64_t factor, least, most;
@@ -27,7 +27,7 @@ struct FactorSize {
 
 bool is_too_narrow(int64_t height, int64_t width) {
   const auto [low, high] = std::minmax(height, width);
-  return low == 0 || static_cast<double>(high) / static_cast<double>(low) > kMostAspect;
+  return low == 0 || static_cast<double>(high) / static_cast<double>(low) > kMaxAspect;
 }
 
 // transformers' smart_resize, with Python's rounding: halves go to the even number.
@@ -69,8 +69,8 @@ class SmartResize final : public PictureOp {
     int64_t &height = picture.shape[1], &width = picture.shape[2];
     if (height >= 0 && width >= 0) {
       if (is_too_narrow(height, width)) {
-        raise_misfit("SmartResize", "an image of " + std::to_string(height) + " x " +
-                                        std::to_string(width) + " is more than 200 to 1");
+        raise_invalid_argument("SmartResize", "an image of " + std::to_string(height) + " x " +
+                                                  std::to_string(width) + " is more than 200 to 1");
       }
       const FactorSize to = smart_size(range_, height, width);
       height = to.height;
@@ -89,9 +89,9 @@ std::unique_ptr<Op> make_smart_resize(const Arguments& arguments) {
   const PixelRange range{arguments.integer("factor"), arguments.integer("min_pixels"),
                          arguments.integer("max_pixels")};
   if (range.least > range.most) {
-    raise_misfit("SmartResize", "min_pixels must not be larger than max_pixels (got " +
-                                    std::to_string(range.least) + " and " +
-                                    std::to_string(range.most) + ")");
+    raise_invalid_argument("SmartResize", "min_pixels must not be larger than max_pixels (got " +
+                                              std::to_string(range.least) + " and " +
+                                              std::to_string(range.most) + ")");
   }
   return std::make_unique<SmartResize>(range, filter_from("SmartResize", arguments));
 }

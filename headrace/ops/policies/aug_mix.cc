@@ -10,12 +10,8 @@ namespace headrace {
 namespace {
 
 constexpr int kMixBins = 10;
-constexpr AugmentationScale kMixScale{.shear = 0.3,
-                                      .degrees = 30,
-                                      .color = 0.9,
-                                      .translate = 1.0 / 3,
-                                      .most_bits = 4,
-                                      .least_bits = 0};
+constexpr AugmentationScale kMixScale{
+    .shear = 0.3, .degrees = 30, .color = 0.9, .translate = 1.0 / 3, .max_bits = 4, .min_bits = 0};
 constexpr Augmentation::Kind kMixKinds[] = {
     Augmentation::Kind::kShearX,     Augmentation::Kind::kShearY,
     Augmentation::Kind::kTranslateX, Augmentation::Kind::kTranslateY,
@@ -116,10 +112,10 @@ class AugMix final : public AugmentOp {
   void plan_picture(FieldState& picture) const override {
     AugmentOp::plan_picture(picture);
     if (picture.kind != FieldKind::kMask) return;
-    raise_misfit(name(),
-                 "mixes an image with copies that are moved, and the mask \"" + picture.name +
-                     "\" would not match all of them",
-                 "drop the mask, or select only the images with fields=");
+    raise_invalid_argument(name(),
+                           "mixes an image with copies that are moved, and the mask \"" +
+                               picture.name + "\" would not match all of them",
+                           "drop the mask, or select only the images with fields=");
   }
 
   const int severity_;

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <string>
 
-#include "headrace/ops/color/tone_steps.h"
+#include "headrace/ops/color/color_steps.h"
 
 namespace headrace {
 namespace {
@@ -68,8 +68,8 @@ std::vector<Augmentation> augmentations(std::span<const Kind> kinds,
         break;
       case Kind::kPosterize:
         made.unit = Unit::kBits;
-        made.first = scale.most_bits;
-        made.last = scale.least_bits;
+        made.first = scale.max_bits;
+        made.last = scale.min_bits;
         break;
       case Kind::kSolarize:
         made.unit = Unit::kNumber;
@@ -132,7 +132,7 @@ void check_colors(std::string_view owner, const FieldState& picture) {
   if (picture.kind == FieldKind::kMask) return;
   const int64_t channels = picture.shape[0];
   if ((channels == 1 || channels == 3) && picture.dtype == DType::kUInt8) return;
-  raise_misfit(
+  raise_invalid_argument(
       owner,
       "works on uint8 images of one or three channels, and \"" + picture.name + "\" is " +
           text_of(picture) + " here",

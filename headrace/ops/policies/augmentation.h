@@ -60,7 +60,7 @@ struct AugmentationScale {
   double shear, degrees, color;
   double translate;
   bool translates_pixels = false;
-  double most_bits, least_bits;  // bits left by posterize
+  double max_bits, min_bits;  // bits left by posterize
 };
 std::vector<Augmentation> augmentations(std::span<const Augmentation::Kind> kinds,
                                         const AugmentationScale& scale);

@@ -109,8 +109,8 @@ constexpr AugmentationScale kAutoScale{.shear = 0.3,
                                        .degrees = 30,
                                        .color = 0.9,
                                        .translate = 150.0 / 331,
-                                       .most_bits = 8,
-                                       .least_bits = 4};
+                                       .max_bits = 8,
+                                       .min_bits = 4};
 
 std::span<const SubPolicy> policy_named(std::string_view name) {
   if (name == "cifar10") return auto_augment::kCifar10;

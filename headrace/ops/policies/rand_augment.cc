@@ -10,8 +10,8 @@ constexpr AugmentationScale kRandScale{.shear = 0.3,
                                        .degrees = 30,
                                        .color = 0.9,
                                        .translate = 150.0 / 331,
-                                       .most_bits = 8,
-                                       .least_bits = 4};
+                                       .max_bits = 8,
+                                       .min_bits = 4};
 
 class RandAugment final : public AugmentOp {
  public:
@@ -22,8 +22,8 @@ class RandAugment final : public AugmentOp {
         bin_(static_cast<int>(arguments.integer("magnitude"))),
         space_(augmentations(kFourteenKinds, kRandScale)) {
     if (bin_ >= bins_) {
-      raise_misfit(name(), "magnitude is " + std::to_string(bin_) + ", and there are " +
-                               std::to_string(bins_) + " of them, from 0");
+      raise_invalid_argument(name(), "magnitude is " + std::to_string(bin_) + ", and there are " +
+                                         std::to_string(bins_) + " of them, from 0");
     }
   }
 

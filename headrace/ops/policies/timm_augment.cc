@@ -6,9 +6,9 @@
 
 #include "headrace/base/random.h"
 #include "headrace/base/registry.h"
-#include "headrace/kernels/color/blend_rows.h"
-#include "headrace/ops/color/tone_steps.h"
-#include "headrace/ops/filters/box_blur.h"
+#include "headrace/kernels/color/color_rows.h"
+#include "headrace/ops/color/color_steps.h"
+#include "headrace/ops/filters/blurs.h"
 #include "headrace/ops/policies/timm_policy.h"
 
 namespace headrace {
@@ -300,10 +300,10 @@ class TimmAugment final : public WarpOp {
     WarpOp::plan_picture(picture);
     check_colors(name(), picture);
     if (picture.kind != FieldKind::kMask || !mixes()) return;
-    raise_misfit(name(),
-                 "mixes an image with copies that are moved, and the mask \"" + picture.name +
-                     "\" would not match all of them",
-                 "drop the mask, or select only the images with fields=");
+    raise_invalid_argument(name(),
+                           "mixes an image with copies that are moved, and the mask \"" +
+                               picture.name + "\" would not match all of them",
+                           "drop the mask, or select only the images with fields=");
   }
 
   const TimmPolicy policy_;

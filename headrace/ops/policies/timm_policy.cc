@@ -49,9 +49,9 @@ class TimmText {
 
   [[noreturn]] void refuse(std::string_view piece, const std::string& what,
                            const std::string& hint) const {
-    raise_misfit(owner_,
-                 "policy=\"" + std::string(text_) + "\": \"" + std::string(piece) + "\" " + what,
-                 hint);
+    raise_invalid_argument(
+        owner_, "policy=\"" + std::string(text_) + "\": \"" + std::string(piece) + "\" " + what,
+        hint);
   }
   // Each key at most once, and only from `keys`; `allowed` lists them for the message.
   void check(std::initializer_list<std::string_view> keys, std::string_view allowed) const {
@@ -93,8 +93,8 @@ class TimmText {
   std::vector<Piece> pieces_;
 };
 
-constexpr int kMostMagnitude = 1000, kMostLayers = 64;
-constexpr double kMostDeviation = 1e6;
+constexpr int kMaxMagnitude = 1000, kMaxLayers = 64;
+constexpr double kMaxDeviation = 1e6;
 
 void choose_from(std::span<const TimmStep::Kind> kinds, double p, double magnitude,
                  TimmPolicy& policy) {
@@ -109,14 +109,14 @@ TimmPolicy rand_policy(const TimmText& text) {
   bool increasing = false;
   std::string_view set, layers = "n";
   for (const Piece& piece : text.pieces()) {
-    if (piece.key == "m") magnitude = text.number(piece, 0, kMostMagnitude);
+    if (piece.key == "m") magnitude = text.number(piece, 0, kMaxMagnitude);
     if (piece.key == "n") {
-      policy.layers = text.number(piece, 1, kMostLayers);
+      policy.layers = text.number(piece, 1, kMaxLayers);
       layers = piece.text;
     }
     if (piece.key == "p") p = text.number(piece, 0.0, 1.0);
-    if (piece.key == "mstd") policy.deviation = text.number(piece, 0.0, kMostDeviation);
-    if (piece.key == "mmax") policy.most = text.number(piece, 0, kMostMagnitude);
+    if (piece.key == "mstd") policy.deviation = text.number(piece, 0.0, kMaxDeviation);
+    if (piece.key == "mmax") policy.most = text.number(piece, 0, kMaxMagnitude);
     if (piece.key == "inc") increasing = text.number(piece, 0, 1) == 1;
     if (piece.key != "t") continue;
     set = piece.number;
@@ -156,12 +156,12 @@ TimmPolicy mix_policy(const TimmText& text) {
                     .deviation = std::numeric_limits<double>::infinity()};
   int magnitude = 3;
   for (const Piece& piece : text.pieces()) {
-    if (piece.key == "m") magnitude = text.number(piece, 0, kMostMagnitude);
-    if (piece.key == "w") policy.width = text.number(piece, 1, kMostLayers);
-    if (piece.key == "d") policy.depth = text.number(piece, 0, kMostLayers);
+    if (piece.key == "m") magnitude = text.number(piece, 0, kMaxMagnitude);
+    if (piece.key == "w") policy.width = text.number(piece, 1, kMaxLayers);
+    if (piece.key == "d") policy.depth = text.number(piece, 0, kMaxLayers);
     if (piece.key == "a") policy.alpha = text.number(piece, 1e-6, 1e6);
     if (piece.key == "b") policy.blended = text.number(piece, 0, 1) == 1;
-    if (piece.key == "mstd") policy.deviation = text.number(piece, 0.0, kMostDeviation);
+    if (piece.key == "mstd") policy.deviation = text.number(piece, 0.0, kMaxDeviation);
   }
   choose_from(timm::kMix, 1, magnitude, policy);
   return policy;
@@ -184,7 +184,7 @@ TimmPolicy auto_policy(const TimmText& text) {
   }
   text.check({"mstd"}, "mstd");
   for (const Piece& piece : text.pieces()) {
-    policy.deviation = text.number(piece, 0.0, kMostDeviation);
+    policy.deviation = text.number(piece, 0.0, kMaxDeviation);
   }
   policy.steps.assign(steps.begin(), steps.end());
   if (!name.ends_with('r')) return policy;

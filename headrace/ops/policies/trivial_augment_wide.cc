@@ -11,8 +11,8 @@ constexpr AugmentationScale kWideScale{.shear = 0.99,
                                        .color = 0.99,
                                        .translate = 32,
                                        .translates_pixels = true,
-                                       .most_bits = 8,
-                                       .least_bits = 2};
+                                       .max_bits = 8,
+                                       .min_bits = 2};
 
 class TrivialAugmentWide final : public AugmentOp {
  public:

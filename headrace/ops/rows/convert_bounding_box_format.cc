@@ -39,14 +39,15 @@ class ConvertBoundingBoxFormat final : public RowOp {
     in_pixels.box_format = of_pixels(boxes.box_format);
     check_boxes("ConvertBoundingBoxFormat", in_pixels);
     if (is_rotated(boxes.box_format) != is_rotated(to_)) {
-      raise_misfit("ConvertBoundingBoxFormat",
-                   "rotated boxes cannot be converted to upright ones or vice versa, and \"" +
-                       boxes.name + "\" is " + std::string(name_of(boxes.box_format)),
-                   "a Python transform can choose the upright box");
+      raise_invalid_argument(
+          "ConvertBoundingBoxFormat",
+          "rotated boxes cannot be converted to upright ones or vice versa, and \"" + boxes.name +
+              "\" is " + std::string(name_of(boxes.box_format)),
+          "a Python transform can choose the upright box");
     }
     const bool shares = is_normalized(boxes.box_format) || is_normalized(to_);
     if (shares && !is_floating(boxes.dtype)) {
-      raise_misfit(
+      raise_invalid_argument(
           "ConvertBoundingBoxFormat",
           "normalized boxes are fractions, and \"" + boxes.name + "\" is " + text_of(boxes),
           "float32 or float64 boxes");

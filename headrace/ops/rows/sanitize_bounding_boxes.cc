@@ -21,10 +21,10 @@ class SanitizeBoundingBoxes final : public RowFilter {
   void plan_rows(FieldState& boxes) const override {
     check_box_rows("SanitizeBoundingBoxes", boxes);
     if (wants_shares() && is_rotated(boxes.box_format)) {
-      raise_misfit("SanitizeBoundingBoxes",
-                   "min_visibility works on upright boxes, and \"" + boxes.name + "\" is " +
-                       std::string(name_of(boxes.box_format)),
-                   "min_area");
+      raise_invalid_argument("SanitizeBoundingBoxes",
+                             "min_visibility works on upright boxes, and \"" + boxes.name +
+                                 "\" is " + std::string(name_of(boxes.box_format)),
+                             "min_area");
     }
   }
 

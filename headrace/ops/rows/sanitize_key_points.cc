@@ -15,9 +15,10 @@ class SanitizeKeyPoints final : public RowFilter {
   void plan_rows(FieldState& points) const override {
     check_points("SanitizeKeyPoints", points);
     if (points.shape.size() >= 2) return;
-    raise_misfit("SanitizeKeyPoints",
-                 "drops rows of points, and \"" + points.name + "\" is " + text_of(points),
-                 "points of shape (rows, 2), or (rows, points, 2)");
+    raise_invalid_argument(
+        "SanitizeKeyPoints",
+        "drops rows of points, and \"" + points.name + "\" is " + text_of(points),
+        "points of shape (rows, 2), or (rows, points, 2)");
   }
 
   std::vector<bool> kept(const FieldValue& points, Size canvas) const override {

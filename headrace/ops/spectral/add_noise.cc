@@ -12,7 +12,7 @@
 #include "headrace/ops/audio/audio_op.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/spectral/noise_source.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
 
 namespace headrace {
 namespace {
@@ -65,34 +65,35 @@ void cut_noise(const Noise& noise, int64_t channel, bool mono, std::vector<float
 }
 
 // False if there is no valid ratio: an energy is not finite.
-bool add_to(float* sound, const std::vector<float>& noise, double ratio) {
+bool add_to(float* audio, const std::vector<float>& noise, double ratio) {
   const auto count = static_cast<int64_t>(noise.size());
-  const double of_noise = energy_of(noise.data(), count), of_sound = energy_of(sound, count);
-  if (!std::isfinite(of_noise) || !std::isfinite(of_sound)) return false;
-  if (of_noise == 0) return true;
+  const double noise_energy = energy_of(noise.data(), count),
+               audio_energy = energy_of(audio, count);
+  if (!std::isfinite(noise_energy) || !std::isfinite(audio_energy)) return false;
+  if (noise_energy == 0) return true;
   const double tenth = portable_exp(-ratio / 10 * portable_log(10));
-  const auto scale = static_cast<float>(std::sqrt(of_sound / of_noise * tenth));
+  const auto scale = static_cast<float>(std::sqrt(audio_energy / noise_energy * tenth));
   if (!std::isfinite(scale)) return true;  // near-zero noise would overflow float32
-  for (int64_t i = 0; i < count; ++i) sound[i] += scale * noise[size_t(i)];
+  for (int64_t i = 0; i < count; ++i) audio[i] += scale * noise[size_t(i)];
   return true;
 }
 
-Result<void> add_noise(const Waveform& sound, const Noise& noise, const NoiseSettings& how,
+Result<void> add_noise(const Waveform& audio, const Noise& noise, const NoiseSettings& how,
                        double ratio) {
   const bool mono = how.mono && noise.channels > 1;
-  if (!mono && noise.channels != 1 && noise.channels != sound.channels) {
+  if (!mono && noise.channels != 1 && noise.channels != audio.channels) {
     return cannot_take(
         "AddNoise",
-        "has " + std::to_string(sound.channels) + " channels, and its noise " +
+        "has " + std::to_string(audio.channels) + " channels, and its noise " +
             std::to_string(noise.channels) +
             ": the noise must have one channel or the same number; mono=True adds its mean to "
             "each");
   }
-  std::vector<float> cut(static_cast<size_t>(sound.frames));
-  for (int64_t c = 0; c < sound.channels; ++c) {
+  std::vector<float> cut(static_cast<size_t>(audio.frames));
+  for (int64_t c = 0; c < audio.channels; ++c) {
     const bool same = c > 0 && (mono || noise.channels == 1);
     if (!same) cut_noise(noise, noise.channels == 1 ? 0 : c, mono, cut);
-    if (!add_to(sound.channel(c).data(), cut, ratio)) {
+    if (!add_to(audio.channel(c).data(), cut, ratio)) {
       return cannot_take("AddNoise",
                          "or its noise has samples that are not finite, so the ratio is undefined");
     }
@@ -100,19 +101,19 @@ Result<void> add_noise(const Waveform& sound, const Noise& noise, const NoiseSet
   return {};
 }
 
-void refuse_unless_sound(const FieldState& field, std::string_view hint) {
+void require_audio(const FieldState& field, std::string_view hint) {
   const bool kind = field.kind == FieldKind::kAudio || field.kind == FieldKind::kTensor;
   if (kind && field.dtype == DType::kFloat32 && field.shape.size() == 2) return;
-  raise_misfit(
+  raise_invalid_argument(
       "AddNoise",
       "adds float32 waveforms, (channels, frames), and \"" + field.name + "\" is " + text_of(field),
       std::string(hint));
 }
 
 // For two fields of the record: adds the second to the first.
-class AddNoiseOfRecord final : public Op {
+class AddNoiseFromField final : public Op {
  public:
-  explicit AddNoiseOfRecord(const NoiseSettings& settings) : settings_(settings) {}
+  explicit AddNoiseFromField(const NoiseSettings& settings) : settings_(settings) {}
   // The two fields are only distinguished by fields=.
   bool takes(FieldKind) const override { return false; }
   int operands() const override { return 2; }
@@ -120,17 +121,17 @@ class AddNoiseOfRecord final : public Op {
   bool predict(Predicted&, Draws) const override { return true; }
 
   void plan(FieldState& field) const override {
-    refuse_unless_sound(field, "fields=[\"audio\", \"noise\"], or source= of a dataset of noises");
+    require_audio(field, "fields=[\"audio\", \"noise\"], or source= of a dataset of noises");
   }
 
   Result<void> apply(OpContext& context) const override {
-    FieldValue& sound = context.record.fields[static_cast<size_t>(context.fields[0])];
+    FieldValue& audio = context.record.fields[static_cast<size_t>(context.fields[0])];
     FieldValue& noise = context.record.fields[static_cast<size_t>(context.fields[1])];
     const DrawnNoise drawn(settings_, context.draws);
-    Result<Waveform> mixed = samples_of(sound, context.renderer);
+    Result<Waveform> mixed = samples_of(audio, context.renderer);
     if (!mixed) return std::move(mixed.error());
     if (Result<void> made = make_samples(noise, context.renderer); !made) return made;
-    if (const std::string reason = misfit(sound, noise); !reason.empty()) {
+    if (const std::string reason = misfit(audio, noise); !reason.empty()) {
       return cannot_take("AddNoise", reason);
     }
     if (mixed->frames == 0) return {};
@@ -146,12 +147,12 @@ class AddNoiseOfRecord final : public Op {
   }
 
  private:
-  std::string misfit(const FieldValue& sound, const FieldValue& noise) const {
-    if (sound.sample_rate && noise.sample_rate && sound.sample_rate != noise.sample_rate) {
-      return "has " + std::to_string(sound.sample_rate) + " Hz, and its noise " +
+  std::string misfit(const FieldValue& audio, const FieldValue& noise) const {
+    if (audio.sample_rate && noise.sample_rate && audio.sample_rate != noise.sample_rate) {
+      return "has " + std::to_string(audio.sample_rate) + " Hz, and its noise " +
              std::to_string(noise.sample_rate) + ": use Resample to give both the same rate";
     }
-    const int64_t frames = sound.shape[1], there = noise.shape[1];
+    const int64_t frames = audio.shape[1], there = noise.shape[1];
     if (frames > 0 && there == 0) return "needs noise, but it has no frames";
     return there < frames && !settings_.repeat ? noise_too_short(frames, there) : "";
   }
@@ -160,9 +161,9 @@ class AddNoiseOfRecord final : public Op {
 };
 
 // For a dataset of noises: adds one to each audio field of the record.
-class AddNoiseOfSource final : public Op {
+class AddNoiseFromSource final : public Op {
  public:
-  AddNoiseOfSource(const NoiseSettings& settings, SourcePtr source)
+  AddNoiseFromSource(const NoiseSettings& settings, SourcePtr source)
       : settings_(settings), source_("AddNoise", std::move(source)) {}
   bool takes(FieldKind kind) const override { return kind == FieldKind::kAudio; }
   bool measures() const override { return true; }
@@ -170,14 +171,14 @@ class AddNoiseOfSource final : public Op {
   bool predict(Predicted&, Draws) const override { return true; }
 
   void plan(FieldState& field) const override {
-    refuse_unless_sound(field, "put it before transforms whose result is not a waveform");
+    require_audio(field, "put it before transforms whose result is not a waveform");
   }
 
   Result<void> apply(OpContext& context) const override {
     for (const int field : context.fields) {
-      FieldValue& sound = context.record.fields[static_cast<size_t>(field)];
+      FieldValue& audio = context.record.fields[static_cast<size_t>(field)];
       Result<void> done =
-          add_to_sound(sound, context.draws, context.record.attempt, context.renderer);
+          add_to_audio(audio, context.draws, context.record.attempt, context.renderer);
       if (!done) return done;
     }
     return {};
@@ -185,19 +186,19 @@ class AddNoiseOfSource final : public Op {
 
  private:
   // A substitute draws its own noise; otherwise one bad noise would fail all substitutes.
-  Result<void> add_to_sound(FieldValue& sound, Draws draws, int attempt, Renderer& renderer) const {
+  Result<void> add_to_audio(FieldValue& audio, Draws draws, int attempt, Renderer& renderer) const {
     const DrawnNoise drawn(settings_, draws);
     int64_t index = draws.below(source_.size());
     for (int i = 0; i < attempt; ++i) index = draws.below(source_.size());
-    Result<Waveform> mixed = samples_of(sound, renderer);
+    Result<Waveform> mixed = samples_of(audio, renderer);
     if (!mixed) return std::move(mixed.error());
     if (mixed->frames == 0) return {};
     const Result<Noise> noise = source_.take(index,
-                                             {.sample_rate = sound.sample_rate,
+                                             {.sample_rate = audio.sample_rate,
                                               .frames = mixed->frames,
                                               .place = drawn.place,
                                               .repeat = settings_.repeat,
-                                              .decoding = sound.sound.decoding},
+                                              .decoding = audio.audio.decoding},
                                              renderer);
     if (!noise) return noise.error();
     Result<void> added = add_noise(*mixed, *noise, settings_, drawn.ratio);
@@ -253,11 +254,13 @@ const OpRecord kAddNoise{
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       const std::vector<double>& snr = arguments.numbers("snr");
-      if (snr.front() > snr.back()) raise_misfit("AddNoise", "snr must be (smallest, largest)");
+      if (snr.front() > snr.back())
+        raise_invalid_argument("AddNoise", "snr must be (smallest, largest)");
       const NoiseSettings settings{snr.front(), snr.back(), arguments.flag("repeat"),
                                    arguments.flag("mono")};
-      if (arguments.is_none("source")) return std::make_unique<AddNoiseOfRecord>(settings);
-      return std::make_unique<AddNoiseOfSource>(settings, source_from(arguments.object("source")));
+      if (arguments.is_none("source")) return std::make_unique<AddNoiseFromField>(settings);
+      return std::make_unique<AddNoiseFromSource>(settings,
+                                                  source_from(arguments.object("source")));
     }};
 const Register<OpRecord> registered_add_noise(kAddNoise);
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // AmplitudeToDB: converts powers or amplitudes to decibels.
 #include "headrace/base/registry.h"
-#include "headrace/ops/spectral/decibel_params.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
+#include "headrace/ops/spectral/spectral_params.h"
 
 namespace headrace {
 namespace {
 
-class AmplitudeToDB final : public SoundOp {
+class AmplitudeToDB final : public SpectralOp {
  public:
   AmplitudeToDB(bool magnitude, std::optional<float> top)
-      : SoundOp("AmplitudeToDB", Takes::kSpectrogram),
+      : SpectralOp("AmplitudeToDB", Takes::kSpectrogram),
         multiplier_(magnitude ? 20.0f : 10.0f),
         top_(top) {}
 

@@ -8,24 +8,24 @@
 #include "headrace/kernels/audio/spectra.h"
 #include "headrace/kernels/audio/window.h"
 #include "headrace/ops/picture_op.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
 
 namespace headrace {
 namespace {
 
 constexpr float kEpsilon = 1.1920928955078125e-07f;
 
-class KaldiFbank final : public SoundOp {
+class KaldiFbank final : public SpectralOp {
  public:
   explicit KaldiFbank(const Arguments& arguments)
-      : SoundOp("KaldiFbank", Takes::kWaveform,
-                static_cast<int>(arguments.number("sample_frequency"))),
+      : SpectralOp("KaldiFbank", Takes::kWaveform,
+                   static_cast<int>(arguments.number("sample_frequency"))),
         channel_(arguments.integer("channel")),
         snips_(arguments.flag("snip_edges")),
         takes_energy_(arguments.flag("use_energy")),
         energy_last_(arguments.flag("htk_compat")),
         raw_energy_(arguments.flag("raw_energy")),
-        least_energy_(arguments.number("energy_floor")),
+        min_energy_(arguments.number("energy_floor")),
         takes_logarithm_(arguments.flag("use_log_fbank")),
         takes_power_(arguments.flag("use_power")),
         subtracts_mean_(arguments.flag("subtract_mean")),
@@ -34,22 +34,24 @@ class KaldiFbank final : public SoundOp {
 
  private:
   static SpectralFrames frames_from(const Arguments& arguments) {
-    constexpr double kSecondsAMillisecond = 0.001;
+    constexpr double kSecondsPerMillisecond = 0.001;
     const double rate = arguments.number("sample_frequency");
-    const double hop = rate * arguments.number("frame_shift") * kSecondsAMillisecond;
-    const double window = rate * arguments.number("frame_length") * kSecondsAMillisecond;
-    const double most = RealFft::kMostSamples;
+    const double hop = rate * arguments.number("frame_shift") * kSecondsPerMillisecond;
+    const double window = rate * arguments.number("frame_length") * kSecondsPerMillisecond;
+    const double most = RealFft::kMaxSamples;
     if (!(hop >= 1) || hop > most || !(window >= 2) || window > most) {
-      raise_misfit("KaldiFbank", "a frame must have 2 to " + std::to_string(RealFft::kMostSamples) +
-                                     " samples, and the next begin at least one later");
+      raise_invalid_argument("KaldiFbank", "a frame must have 2 to " +
+                                               std::to_string(RealFft::kMaxSamples) +
+                                               " samples, and the next begin at least one later");
     }
     const auto size = static_cast<int>(window);
     const auto padded = arguments.flag("round_to_power_of_two")
                             ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size)))
                             : size;
     if (padded % 2 != 0) {
-      raise_misfit("KaldiFbank", "a frame of " + std::to_string(size) + " samples has no half",
-                   "round_to_power_of_two=True, or another frame_length");
+      raise_invalid_argument("KaldiFbank",
+                             "a frame of " + std::to_string(size) + " samples has no half",
+                             "round_to_power_of_two=True, or another frame_length");
     }
     constexpr std::pair<std::string_view, WindowShape> kShapes[] = {
         {"povey", WindowShape::kPovey},
@@ -79,11 +81,12 @@ class KaldiFbank final : public SoundOp {
     double highest = arguments.number("high_freq");
     if (highest <= 0) highest += half;
     if (!(lowest < highest) || !(highest <= half)) {
-      raise_misfit("KaldiFbank",
-                   "low_freq must be below high_freq, and that at "
-                   "half the sample rate or below (got " +
-                       text_of(ParamValue(lowest)) + " and " + text_of(ParamValue(highest)) +
-                       " of " + text_of(ParamValue(rate)) + ")");
+      raise_invalid_argument("KaldiFbank",
+                             "low_freq must be below high_freq, and that at "
+                             "half the sample rate or below (got " +
+                                 text_of(ParamValue(lowest)) + " and " +
+                                 text_of(ParamValue(highest)) + " of " + text_of(ParamValue(rate)) +
+                                 ")");
     }
     return kaldi_mel_filters(static_cast<int>(arguments.integer("num_mel_bins")), samples, rate,
                              lowest, highest);
@@ -144,7 +147,7 @@ class KaldiFbank final : public SoundOp {
 
   float log_energy(float energy) const {
     const double log = portable_log(static_cast<double>(std::max(energy, kEpsilon)));
-    const double floor = least_energy_ > 0 ? portable_log(least_energy_) : log;
+    const double floor = min_energy_ > 0 ? portable_log(min_energy_) : log;
     return static_cast<float>(std::max(log, floor));
   }
 
@@ -159,7 +162,7 @@ class KaldiFbank final : public SoundOp {
 
   const int64_t channel_;
   const bool snips_, takes_energy_, energy_last_, raw_energy_;
-  const double least_energy_;
+  const double min_energy_;
   const bool takes_logarithm_, takes_power_, subtracts_mean_;
   const SpectralFrames frames_;
   const SparseRows filters_;

@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "headrace/base/registry.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
 
 namespace headrace {
 namespace {
 
-class Masking final : public SoundOp {
+class Masking final : public SpectralOp {
  public:
   Masking(std::string_view name, size_t axis, int64_t most, bool each, double share)
-      : SoundOp(name, Takes::kSpectrogram),
+      : SpectralOp(name, Takes::kSpectrogram),
         axis_(axis),
         most_(most),
         each_channel_(each),

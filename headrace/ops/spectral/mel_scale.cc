@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // MelScale: the bins of a spectrogram, summed by mel filters.
 #include "headrace/base/registry.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
 #include "headrace/ops/spectral/spectral_params.h"
 
 namespace headrace {
 namespace {
 
-class MelScale final : public SoundOp {
+class MelScale final : public SpectralOp {
  public:
   explicit MelScale(const Arguments& arguments)
-      : SoundOp("MelScale", Takes::kSpectrogram),
+      : SpectralOp("MelScale", Takes::kSpectrogram),
         bins_(arguments.integer("n_stft")),
         filters_(mel_filters_from("MelScale", arguments, static_cast<int>(bins_))) {}
 
@@ -55,7 +55,7 @@ std::vector<Param> params_of_mel_scale() {
                                .doc = "Bins of the spectrogram: n_fft // 2 + 1.",
                                .fallback = int64_t{201},
                                .minimum = 1,
-                               .maximum = RealFft::kMostSamples});
+                               .maximum = RealFft::kMaxSamples});
   return all;
 }
 

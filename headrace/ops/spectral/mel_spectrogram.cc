@@ -2,16 +2,16 @@
 // MelSpectrogram: a waveform's spectra, summed by mel filters.
 #include "headrace/base/registry.h"
 #include "headrace/ops/spectral/mel_spectrum.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
 
 namespace headrace {
 namespace {
 
-class MelSpectrogram final : public SoundOp {
+class MelSpectrogram final : public SpectralOp {
  public:
   explicit MelSpectrogram(const Arguments& arguments)
-      : SoundOp("MelSpectrogram", Takes::kWaveform,
-                static_cast<int>(arguments.integer("sample_rate"))),
+      : SpectralOp("MelSpectrogram", Takes::kWaveform,
+                   static_cast<int>(arguments.integer("sample_rate"))),
         mel_(mel_spectrum_from("MelSpectrogram", arguments)) {}
 
  private:

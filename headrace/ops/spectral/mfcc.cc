@@ -7,26 +7,26 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/ops/picture_op.h"
-#include "headrace/ops/spectral/decibel_params.h"
 #include "headrace/ops/spectral/mel_spectrum.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
+#include "headrace/ops/spectral/spectral_params.h"
 
 namespace headrace {
 namespace {
 
-class Cepstra final : public SoundOp {
+class Cepstra final : public SpectralOp {
  public:
   Cepstra(std::string_view name, const Arguments& arguments, std::string_view count,
           MelSpectrum filters)
-      : SoundOp(name, Takes::kWaveform, static_cast<int>(arguments.integer("sample_rate"))),
+      : SpectralOp(name, Takes::kWaveform, static_cast<int>(arguments.integer("sample_rate"))),
         mel_(std::move(filters)),
         cosines_(dct_rows(static_cast<int>(arguments.integer(count)), mel_.filters.size(),
                           !arguments.is_none("norm"))),
         logarithms_(arguments.flag(name == "MFCC" ? "log_mels" : "log_lf")) {
     if (cosines_.size() > mel_.filters.size()) {
-      raise_misfit(name, std::string(count) + " is " + std::to_string(cosines_.size()) +
-                             ", more than there are filters, " +
-                             std::to_string(mel_.filters.size()));
+      raise_invalid_argument(name, std::string(count) + " is " + std::to_string(cosines_.size()) +
+                                       ", more than there are filters, " +
+                                       std::to_string(mel_.filters.size()));
     }
   }
 
@@ -144,8 +144,8 @@ MelSpectrum linear_spectrum_from(const Arguments& arguments) {
   const double highest =
       arguments.is_none("f_max") ? std::floor(rate / 2) : arguments.number("f_max");
   if (lowest >= highest) {
-    raise_misfit("LFCC", "f_min must be below f_max (got " + text_of(ParamValue(lowest)) + " and " +
-                             text_of(ParamValue(highest)) + ")");
+    raise_invalid_argument("LFCC", "f_min must be below f_max (got " + text_of(ParamValue(lowest)) +
+                                       " and " + text_of(ParamValue(highest)) + ")");
   }
   const int bins = spectra.frames.fft.bins();
   return {std::move(spectra),

@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "headrace/codecs/audio/sound.h"
+#include "headrace/codecs/audio/audio_clip.h"
 #include "headrace/fields/numbers.h"
 #include "headrace/fields/record.h"
 #include "headrace/ops/picture_op.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
 
 namespace headrace {
 namespace {
@@ -21,7 +21,7 @@ bool is_sound(const Field& field) {
          (field.encoded || field.shape.size() == 2);
 }
 
-size_t sound_field_of(std::string_view owner, const Source& source) {
+size_t audio_field_of(std::string_view owner, const Source& source) {
   std::string names;
   size_t found = 0;
   int count = 0;
@@ -31,19 +31,19 @@ size_t sound_field_of(std::string_view owner, const Source& source) {
     found = i;
   }
   if (count > 1) {
-    raise_misfit(owner, "source= has several audio fields, " + names + "\"",
-                 "hr.open(..., kinds={name: \"tensor\"}) for those that are not noise");
+    raise_invalid_argument(owner, "source= has several audio fields, " + names + "\"",
+                           "hr.open(..., kinds={name: \"tensor\"}) for those that are not noise");
   }
   if (count == 0 || source.size() == 0) {
-    raise_misfit(owner, "source= has no audio clips: it is " + source.description(),
-                 "hr.open(\"noises/\"), a folder, list or shard of audio clips");
+    raise_invalid_argument(owner, "source= has no audio clips: it is " + source.description(),
+                           "hr.open(\"noises/\"), a folder, list or shard of audio clips");
   }
   return found;
 }
 
 // A noise as its source provides it: a file, or (channels, frames) of numbers.
 struct Stored {
-  Sound sound;  // of a file
+  AudioClip audio;  // of a file
   const uint8_t* numbers = nullptr;
   int64_t channels = 0, frames = 0;
   int sample_rate = 0;
@@ -58,18 +58,18 @@ Result<Stored> stored_of(const Field& field, const FieldData& value, AudioDecode
     }
     return Stored{{}, value.bytes.data(), shape[0], shape[1], field.sample_rate};
   }
-  const Result<Sound> sound = open_sound(byte_ranges_of(value), decoders);
-  if (!sound) return sound.error();
-  const AudioHeader& header = sound->header;
-  return Stored{*sound, nullptr, header.channels, header.frames, header.sample_rate};
+  const Result<AudioClip> audio = open_audio(byte_ranges_of(value), decoders);
+  if (!audio) return audio.error();
+  const AudioHeader& header = audio->header;
+  return Stored{*audio, nullptr, header.channels, header.frames, header.sample_rate};
 }
 
 // 0: unknown.
-std::string rate_misfit(int of_noise, int of_sound) {
-  if ((of_noise == 0) == (of_sound == 0)) return {};
+std::string rate_mismatch(int noise_rate, int audio_rate) {
+  if ((noise_rate == 0) == (audio_rate == 0)) return {};
   return "and its noise must have known sample rates or none, and only the " +
          std::string(
-             of_sound == 0
+             audio_rate == 0
                  ? "noise's is known: declare the audio's with Resample(orig_freq=...) before it"
                  : "audio's is known: use noises in files, which have one");
 }
@@ -77,9 +77,9 @@ std::string rate_misfit(int of_noise, int of_sound) {
 // Reads `count` frames starting at `begin` as samples; channel c starts at to + c * count.
 Result<void> read_samples(Stored& noise, int64_t begin, int64_t count, AudioDecoders& decoders,
                           float* to) {
-  if (noise.sound.is_encoded()) {
-    noise.sound.cut(begin, count);
-    return decode_sound(noise.sound, decoders, to, count);
+  if (noise.audio.is_encoded()) {
+    noise.audio.cut(begin, count);
+    return decode_samples(noise.audio, decoders, to, count);
   }
   for (int64_t c = 0; c < noise.channels && count > 0; ++c) {
     std::memcpy(to + c * count,
@@ -91,14 +91,14 @@ Result<void> read_samples(Stored& noise, int64_t begin, int64_t count, AudioDeco
 
 }  // namespace
 
-int64_t first_of_noise(double place, int64_t noise_frames, int64_t sound_frames) {
+int64_t first_of_noise(double place, int64_t noise_frames, int64_t audio_frames) {
   const int64_t places =
-      noise_frames >= sound_frames ? noise_frames - sound_frames + 1 : noise_frames;
+      noise_frames >= audio_frames ? noise_frames - audio_frames + 1 : noise_frames;
   return std::min(static_cast<int64_t>(place * static_cast<double>(places)), places - 1);
 }
 
-std::string noise_too_short(int64_t sound_frames, int64_t noise_frames) {
-  return "has " + std::to_string(sound_frames) + " frames, and its noise " +
+std::string noise_too_short(int64_t audio_frames, int64_t noise_frames) {
+  return "has " + std::to_string(audio_frames) + " frames, and its noise " +
          std::to_string(noise_frames) +
          ": use repeat=True to repeat it, or a RandomClip before it to shorten the audio";
 }
@@ -106,7 +106,7 @@ std::string noise_too_short(int64_t sound_frames, int64_t noise_frames) {
 NoiseSource::NoiseSource(std::string_view owner, SourcePtr source)
     : owner_(owner),
       source_(std::move(source)),
-      field_(sound_field_of(owner, *source_)),
+      field_(audio_field_of(owner, *source_)),
       wanted_(source_->schema().size()) {
   wanted_[field_] = true;
 }
@@ -131,11 +131,11 @@ void NoiseSource::blame(int64_t index, Error& error) const {
 Result<Noise> NoiseSource::take_of(const RecordData& data, const Wanted& wanted,
                                    Renderer& renderer) const {
   Result<Stored> found =
-      stored_of(source_->schema()[field_], data.fields[field_], renderer.sounds());
+      stored_of(source_->schema()[field_], data.fields[field_], renderer.audio_decoders());
   if (!found) return std::move(found.error());
   Stored& stored = *found;
-  stored.sound.decoding = wanted.decoding;
-  std::string reason = rate_misfit(stored.sample_rate, wanted.sample_rate);
+  stored.audio.decoding = wanted.decoding;
+  std::string reason = rate_mismatch(stored.sample_rate, wanted.sample_rate);
   if (reason.empty() && stored.sample_rate != wanted.sample_rate) {
     reason = resamplers_.refusal(stored.sample_rate, wanted.sample_rate);
     if (!reason.empty()) reason = "has a noise that " + reason;
@@ -163,7 +163,8 @@ Result<Noise> NoiseSource::take_of(const RecordData& data, const Wanted& wanted,
   }
   Buffer samples(static_cast<size_t>(noise.channels * count) * sizeof(float));
   auto* const read = reinterpret_cast<float*>(samples.data());
-  if (Result<void> done = read_samples(stored, from.begin, count, renderer.sounds(), read); !done) {
+  if (Result<void> done = read_samples(stored, from.begin, count, renderer.audio_decoders(), read);
+      !done) {
     return std::move(done.error());
   }
   noise.stride = by ? by->length_after(count) : count;

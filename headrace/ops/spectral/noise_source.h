@@ -29,10 +29,10 @@ struct Noise {
 // The first frame of the noise that is added to audio of this many frames, from a random `place` in
 // 0 to 1: any frame from which a long noise suffices; any frame of a short noise, which is
 // repeated.
-int64_t first_of_noise(double place, int64_t noise_frames, int64_t sound_frames);
+int64_t first_of_noise(double place, int64_t noise_frames, int64_t audio_frames);
 
 // Why the noise cannot be added; repeat=True is the fix.
-std::string noise_too_short(int64_t sound_frames, int64_t noise_frames);
+std::string noise_too_short(int64_t audio_frames, int64_t noise_frames);
 
 class NoiseSource {
  public:

@@ -8,7 +8,7 @@
 #include "headrace/base/registry.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/spectral/resamplers.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
 
 namespace headrace {
 namespace {
@@ -17,8 +17,8 @@ namespace {
 std::unique_ptr<const AudioResampler> resampler_of(std::string_view owner,
                                                    const ResampleSettings& settings) {
   if (settings.orig_freq == settings.new_freq) return nullptr;
-  const std::string reason = too_uneven(settings);
-  if (!reason.empty()) raise_misfit(owner, reason, "rates that are multiples of 10 Hz");
+  const std::string reason = unsupported_rate_ratio(settings);
+  if (!reason.empty()) raise_invalid_argument(owner, reason, "rates that are multiples of 10 Hz");
   return std::make_unique<AudioResampler>(settings);
 }
 
@@ -37,22 +37,23 @@ void resample_all(const AudioResampler* by, const float* in, const Shape& shape,
   }
 }
 
-class Resample final : public SoundOp {
+class Resample final : public SpectralOp {
  public:
   // `orig_freq` 0: the audio's own rate.
   Resample(const ResampleSettings& settings, int orig_freq)
-      : SoundOp("Resample", Takes::kWaveform),
+      : SpectralOp("Resample", Takes::kWaveform),
         resamplers_(settings),
         new_freq_(static_cast<int>(settings.new_freq)),
         orig_freq_(orig_freq) {
     if (orig_freq_ == 0) return;
     const std::string reason = resamplers_.refusal(orig_freq_, new_freq_);
-    if (!reason.empty()) raise_misfit("Resample", reason, "rates that are multiples of 10 Hz");
+    if (!reason.empty())
+      raise_invalid_argument("Resample", reason, "rates that are multiples of 10 Hz");
   }
   Rate rate() const override { return Rate::kSets; }
 
  private:
-  bool stays_audio() const override { return true; }
+  bool outputs_audio() const override { return true; }
   int rate_after(int) const override { return new_freq_; }
   bool in_place(const At& at) const override { return !by(orig_of(at)); }
 
@@ -67,7 +68,7 @@ class Resample final : public SoundOp {
   Shape shape_at(const At& at, const Shape& shape) const override {
     return shape_by(by(orig_of(at)).get(), shape);
   }
-  std::string rate_misfit(int sample_rate) const override {
+  std::string rate_mismatch(int sample_rate) const override {
     if (orig_freq_ != 0 && sample_rate != 0 && sample_rate != orig_freq_) {
       return "has " + std::to_string(sample_rate) + " Hz, and orig_freq is " +
              std::to_string(orig_freq_) + ": omit it to use each audio clip's own rate";
@@ -84,22 +85,23 @@ class Resample final : public SoundOp {
 };
 
 // Changes the speed by a random one of several factors.
-class Speed final : public SoundOp {
+class Speed final : public SpectralOp {
  public:
   Speed(std::string_view name, int64_t orig_freq, const std::vector<double>& factors)
-      : SoundOp(name, Takes::kWaveform, static_cast<int>(orig_freq)) {
+      : SpectralOp(name, Takes::kWaveform, static_cast<int>(orig_freq)) {
     for (const double factor : factors) {
       const auto from = static_cast<int64_t>(factor * static_cast<double>(orig_freq));
       if (from < 1) {
-        raise_misfit(name, "a factor is too small: " + text_of(ParamValue(factor)) + " of " +
-                               std::to_string(orig_freq) + " Hz is less than 1 Hz");
+        raise_invalid_argument(name, "a factor is too small: " + text_of(ParamValue(factor)) +
+                                         " of " + std::to_string(orig_freq) +
+                                         " Hz is less than 1 Hz");
       }
       resamplers_.push_back(resampler_of(name, {.orig_freq = from, .new_freq = orig_freq}));
     }
   }
 
  private:
-  bool stays_audio() const override { return true; }
+  bool outputs_audio() const override { return true; }
   Shape shape_after(const Shape& shape) const override {
     Shape after = shape_by(resamplers_[0].get(), shape);
     for (const auto& each : resamplers_) {

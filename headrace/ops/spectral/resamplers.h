@@ -3,6 +3,7 @@
 // rate. Thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,16 +15,25 @@
 namespace headrace {
 
 // Why there is no filter for the ratio; "" if there is one.
-std::string too_uneven(const ResampleSettings& settings);
+inline std::string unsupported_rate_ratio(const ResampleSettings& settings) {
+  constexpr int64_t kMaxWeights = 1 << 22;
+  if (AudioResampler::weights_of(settings) <= kMaxWeights) return {};
+  return "would go from " + std::to_string(settings.orig_freq) + " to " +
+         std::to_string(settings.new_freq) +
+         " Hz, which have no large common divisor: the filter would take more than " +
+         std::to_string(kMaxWeights) + " weights";
+}
 
 class Resamplers {
  public:
   // Settings except the rates.
   explicit Resamplers(const ResampleSettings& settings = {}) : settings_(settings) {}
 
-  std::string refusal(int from, int to) const { return too_uneven(with_rates(from, to)); }
+  std::string refusal(int from, int to) const {
+    return unsupported_rate_ratio(with_rates(from, to));
+  }
   // Null if the rates are the same. Shared, because it may be evicted while in use. REQUIRES:
-  // too_uneven() is empty.
+  // unsupported_rate_ratio() is empty.
   std::shared_ptr<const AudioResampler> between(int from, int to) const EXCLUDES_LOCK(mutex_);
 
  private:
@@ -34,5 +44,22 @@ class Resamplers {
   mutable std::map<std::pair<int, int>, std::shared_ptr<const AudioResampler>> made_
       GUARDED_BY(mutex_);
 };
+
+inline ResampleSettings Resamplers::with_rates(int from, int to) const {
+  ResampleSettings settings = settings_;
+  settings.orig_freq = from;
+  settings.new_freq = to;
+  return settings;
+}
+
+inline std::shared_ptr<const AudioResampler> Resamplers::between(int from, int to) const {
+  if (from == to) return nullptr;
+  constexpr size_t kMax = 64;
+  MutexLock lock(mutex_);
+  const auto found = made_.find({from, to});
+  if (found != made_.end()) return found->second;
+  if (made_.size() >= kMax) made_.clear();
+  return made_[{from, to}] = std::make_shared<const AudioResampler>(with_rates(from, to));
+}
 
 }  // namespace headrace

@@ -8,7 +8,7 @@
 
 #include "headrace/kernels/audio/window.h"
 #include "headrace/ops/picture_op.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
 
 namespace headrace {
 namespace {
@@ -63,14 +63,14 @@ Param n_fft_param(int64_t fallback) {
           .doc = "Samples per Fourier transform, which gives n_fft // 2 + 1 bins.",
           .fallback = fallback,
           .minimum = 1,
-          .maximum = RealFft::kMostSamples};
+          .maximum = RealFft::kMaxSamples};
 }
 Param win_length_param() {
   return {.name = "win_length",
           .type = ParamType::kInt,
           .doc = "Samples in the window, centered in n_fft; None: n_fft.",
           .minimum = 1,
-          .maximum = RealFft::kMostSamples};
+          .maximum = RealFft::kMaxSamples};
 }
 Param hop_length_param() {
   return {.name = "hop_length",
@@ -127,22 +127,22 @@ Spectra spectra_from(std::string_view owner, const Arguments& arguments) {
   const int64_t hop = integer_or(arguments, "hop_length", win_length / 2);
   const double power = arguments.number("power");
   if (win_length > n_fft) {
-    raise_misfit(owner, "win_length is " + std::to_string(win_length) + ", longer than n_fft, " +
-                            std::to_string(n_fft));
+    raise_invalid_argument(owner, "win_length is " + std::to_string(win_length) +
+                                      ", longer than n_fft, " + std::to_string(n_fft));
   }
   if (hop == 0)
-    raise_misfit(owner, "a window of one sample has no default hop (half of it is 0)",
-                 "hop_length=1");
+    raise_invalid_argument(owner, "a window of one sample has no default hop (half of it is 0)",
+                           "hop_length=1");
   if (power != 1 && power != 2) {
-    raise_misfit(owner, "power must be 1 or 2 (got " + text_of(ParamValue(power)) + ")",
-                 "a Python transform raises magnitudes to any power");
+    raise_invalid_argument(owner, "power must be 1 or 2 (got " + text_of(ParamValue(power)) + ")",
+                           "a Python transform raises magnitudes to any power");
   }
   const WindowShape shape = named(kWindows, arguments.text("window_fn"));
   std::vector<float> window = window_of(shape, win_length, true);
   if (arguments.flag("normalized")) {
     double squares = 0;
     for (const float weight : window) squares += double(weight) * double(weight);
-    if (squares == 0) raise_misfit(owner, "normalized divides by a window of zeros");
+    if (squares == 0) raise_invalid_argument(owner, "normalized divides by a window of zeros");
     for (float& weight : window) weight = static_cast<float>(double(weight) / std::sqrt(squares));
   }
   const bool center = arguments.flag("center");
@@ -210,8 +210,8 @@ SparseRows mel_filters_from(std::string_view owner, const Arguments& arguments, 
   const double highest =
       arguments.is_none("f_max") ? std::floor(rate / 2) : arguments.number("f_max");
   if (lowest >= highest) {
-    raise_misfit(owner, "f_min must be below f_max (got " + text_of(ParamValue(lowest)) + " and " +
-                            text_of(ParamValue(highest)) + ")");
+    raise_invalid_argument(owner, "f_min must be below f_max (got " + text_of(ParamValue(lowest)) +
+                                      " and " + text_of(ParamValue(highest)) + ")");
   }
   const MelFilters how{.count = static_cast<int>(arguments.integer("n_mels")),
                        .bins = bins,

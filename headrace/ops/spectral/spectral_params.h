@@ -2,12 +2,15 @@
 // Parameters of torchaudio's spectral transforms, and values derived from them.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headrace/base/parameters.h"
 #include "headrace/base/tensor.h"
+#include "headrace/kernels/audio/frame_kernels.h"
 #include "headrace/kernels/audio/mel_filters.h"
 #include "headrace/kernels/audio/spectra.h"
 
@@ -43,6 +46,14 @@ Param sample_rate_param();
 // Unknown extents stay unknown.
 inline int64_t frames_after(const SpectralFrames& frames, int64_t samples) {
   return samples < 0 ? -1 : frames.frames_of(samples);
+}
+
+// Converts to decibels with torchaudio's floor. `top`: the floor, relative to the overall maximum.
+inline void to_decibels(const float* in, int64_t count, float multiplier, std::optional<float> top,
+                        float* out) {
+  const FrameKernels& kernels = frame_kernels();
+  kernels.decibels(in, count, {.multiplier = multiplier, .least = 1e-10f}, out);
+  if (top) kernels.raise(out, count, kernels.largest(out, count) - *top, 0, 1, out);
 }
 
 }  // namespace headrace

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spectrogram: the spectra of a waveform's frames.
 #include "headrace/base/registry.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
 #include "headrace/ops/spectral/spectral_params.h"
 
 namespace headrace {
 namespace {
 
-class Spectrogram final : public SoundOp {
+class Spectrogram final : public SpectralOp {
  public:
   explicit Spectrogram(const Arguments& arguments)
-      : SoundOp("Spectrogram", Takes::kWaveform),
+      : SpectralOp("Spectrogram", Takes::kWaveform),
         spectra_(spectra_from("Spectrogram", arguments)) {}
 
  private:

@@ -4,17 +4,17 @@
 #include "headrace/kernels/audio/mel_filters.h"
 #include "headrace/kernels/audio/window.h"
 #include "headrace/ops/spectral/mel_spectrum.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
 
 namespace headrace {
 namespace {
 
 constexpr int kSamples = 400, kHop = 160, kRate = 16000;
 
-class WhisperLogMel final : public SoundOp {
+class WhisperLogMel final : public SpectralOp {
  public:
   WhisperLogMel(int filters, int64_t samples, bool truncates)
-      : SoundOp("WhisperLogMel", Takes::kWaveform, kRate),
+      : SpectralOp("WhisperLogMel", Takes::kWaveform, kRate),
         samples_(samples),
         truncates_(truncates),
         mel_{.spectra = {.frames = {.fft = RealFft(kSamples),

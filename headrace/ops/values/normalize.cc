@@ -25,15 +25,16 @@ class Normalize final : public PictureOp {
  private:
   void plan_picture(FieldState& picture) const override {
     if (picture.kind == FieldKind::kMask) {
-      raise_misfit("Normalize", "\"" + picture.name + "\" is a mask: its values are class ids",
-                   "leave it out of fields=; kinds={\"" + picture.name +
-                       "\": \"image\"} says that it is an image");
+      raise_invalid_argument("Normalize",
+                             "\"" + picture.name + "\" is a mask: its values are class ids",
+                             "leave it out of fields=; kinds={\"" + picture.name +
+                                 "\": \"image\"} says that it is an image");
     }
     if (!is_floating(picture.dtype)) {
-      raise_misfit("Normalize",
-                   "works on floats, and \"" + picture.name + "\" is " +
-                       std::string(name_of(picture.dtype)) + " here",
-                   "put ToDtype(float32, scale=True) before it");
+      raise_invalid_argument("Normalize",
+                             "works on floats, and \"" + picture.name + "\" is " +
+                                 std::string(name_of(picture.dtype)) + " here",
+                             "put ToDtype(float32, scale=True) before it");
     }
     check_count("mean", step_.mean.size(), picture);
     check_count("std", step_.std.size(), picture);
@@ -41,9 +42,10 @@ class Normalize final : public PictureOp {
 
   static void check_count(const std::string& which, size_t count, const FieldState& picture) {
     if (count == 1 || static_cast<int64_t>(count) == picture.shape[0]) return;
-    raise_misfit("Normalize", which + " must have one value, or one for each of the " +
-                                  std::to_string(picture.shape[0]) + " channels of \"" +
-                                  picture.name + "\" (got " + std::to_string(count) + ")");
+    raise_invalid_argument("Normalize", which + " must have one value, or one for each of the " +
+                                            std::to_string(picture.shape[0]) + " channels of \"" +
+                                            picture.name + "\" (got " + std::to_string(count) +
+                                            ")");
   }
 
   const MapStep step_;
@@ -53,7 +55,7 @@ std::unique_ptr<Op> make(const Arguments& arguments) {
   const std::vector<double>& std = arguments.numbers("std");
   // In float32, like the divisor.
   if (std::ranges::any_of(std, [](double value) { return static_cast<float>(value) == 0; })) {
-    raise_misfit("Normalize", "std must not be 0", "use 1 for a constant channel");
+    raise_invalid_argument("Normalize", "std must not be 0", "use 1 for a constant channel");
   }
   return std::make_unique<Normalize>(arguments.numbers("mean"), std);
 }
@@ -71,13 +73,13 @@ const OpRecord kNormalize{
                 .doc = "One number per channel, or one for all.",
                 .required = true,
                 .min_count = 1,
-                .max_count = kMostChannels},
+                .max_count = kMaxChannels},
                {.name = "std",
                 .type = ParamType::kFloats,
                 .doc = "One number per channel, or one for all; not 0.",
                 .required = true,
                 .min_count = 1,
-                .max_count = kMostChannels},
+                .max_count = kMaxChannels},
                {.name = "inplace",
                 .type = ParamType::kBool,
                 .doc = "Accepted for compatibility with torchvision; without effect.",

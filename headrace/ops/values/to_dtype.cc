@@ -4,7 +4,7 @@
 #include "headrace/fields/audio.h"
 #include "headrace/kernels/audio/samples.h"
 #include "headrace/ops/picture_op.h"
-#include "headrace/ops/spectral/sound_op.h"
+#include "headrace/ops/spectral/spectral_op.h"
 
 namespace headrace {
 namespace {
@@ -28,16 +28,16 @@ class ToDtype final : public PictureOp {
   void plan(FieldState& field) const override {
     if (field.kind != FieldKind::kAudio) {
       if (step_.dtype == DType::kInt16) {
-        raise_misfit("ToDtype",
-                     "int16 is for audio clips, and \"" + field.name + "\" is " + text_of(field),
-                     "select audio clips with fields=");
+        raise_invalid_argument(
+            "ToDtype", "int16 is for audio clips, and \"" + field.name + "\" is " + text_of(field),
+            "select audio clips with fields=");
       }
       return PictureOp::plan(field);
     }
     const bool samples = field.dtype == DType::kFloat32 && step_.dtype == DType::kInt16;
     if (!samples || !step_.scale) {
-      raise_misfit("ToDtype", "float32 audio becomes int16, with scale=True; \"" + field.name +
-                                  "\" is " + text_of(field));
+      raise_invalid_argument("ToDtype", "float32 audio becomes int16, with scale=True; \"" +
+                                            field.name + "\" is " + text_of(field));
     }
     field.dtype = DType::kInt16;
   }
@@ -84,7 +84,7 @@ std::unique_ptr<Op> make_to_dtype(const Arguments& arguments) {
   const DType dtype = arguments.dtype("dtype");
   if (dtype != DType::kUInt8 && dtype != DType::kUInt16 && dtype != DType::kFloat32 &&
       dtype != DType::kFloat16 && dtype != DType::kBFloat16 && dtype != DType::kInt16) {
-    raise_misfit(
+    raise_invalid_argument(
         "ToDtype",
         "dtype must be uint8, uint16, float32, float16, bfloat16, or int16 for audio clips (got " +
             std::string(name_of(dtype)) + ")",

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/image/frame_picture.h"
-
 namespace headrace {
 namespace {
 
@@ -41,13 +39,13 @@ void turn(Recipe& picture, int quarter_turns) {
   assert(held);
 }
 
-class Keeping final : public FrameSink {
+class FrameKeeper final : public FrameSink {
  public:
-  Keeping(const VideoTrack& track, bool hdr, size_t frames, Renderer& renderer)
+  FrameKeeper(const VideoTrack& track, bool hdr, size_t frames, Renderer& renderer)
       : track_(track),
         hdr_(hdr),
         count_(frames),
-        most_bytes_(renderer.largest_value()),
+        max_bytes_(renderer.largest_value()),
         kept_(std::make_shared<KeptFrames>(
             frames, [&renderer](size_t bytes) { return renderer.values().of(bytes); })) {}
 
@@ -67,7 +65,7 @@ class Keeping final : public FrameSink {
     }
     const size_t bytes = KeptFrames::bytes_for(frame);
     bytes_ += bytes;
-    if (std::max(bytes_, count_ * bytes) > most_bytes_) {
+    if (std::max(bytes_, count_ * bytes) > max_bytes_) {
       return Error{
           .code = &kManyFrames,
           .what = std::to_string(count_) + " frames of " + std::to_string(bytes >> 10) + " KiB"};
@@ -83,7 +81,7 @@ class Keeping final : public FrameSink {
  private:
   const VideoTrack& track_;
   const bool hdr_;
-  const size_t count_, most_bytes_;
+  const size_t count_, max_bytes_;
   size_t bytes_ = 0;
   const std::shared_ptr<KeptFrames> kept_;  // shared: see FieldValue::frame
 };
@@ -96,7 +94,7 @@ Result<void> take_frames(const FieldValue& video, std::span<const uint32_t> fram
   std::vector<uint32_t> wanted(frames.begin(), frames.end());
   std::ranges::sort(wanted);
   wanted.erase(std::ranges::unique(wanted).begin(), wanted.end());
-  Keeping keeping(track, hdr, wanted.size(), renderer);
+  FrameKeeper keeping(track, hdr, wanted.size(), renderer);
   const FramePlan plan = plan_frames(track, video.video.file, wanted);
   Result<void> done =
       renderer.videos().decode(track, video.video.file, plan, keeping, video.video.decoding);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of a video -> pictures of a record: decoded together, kept in the decoder's format.
+// Frames of a video -> images of a record: decoded together, kept in the decoder's format, so that
+// all operations on images apply to them.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
+#include "headrace/codecs/video/frame_codec.h"
+#include "headrace/image/recipe.h"
 #include "headrace/ops/op.h"
 
 namespace headrace {
@@ -14,5 +17,11 @@ namespace headrace {
 // and `hdr` is false.
 Result<void> take_frames(const FieldValue& video, std::span<const uint32_t> frames, bool hdr,
                          std::span<const int> pictures, Record& record, Renderer& renderer);
+
+// Borrows the frame's planes. Colors are converted when the recipe is rendered.
+inline EncodedImage picture_of(const YuvFrame& frame) {
+  return {.bytes = bytes_of(frame), .codec = &frame_codec(), .header = header_of(frame)};
+}
+inline EncodedImage picture_of(const KeptFrame& frame) { return picture_of(frame.frame()); }
 
 }  // namespace headrace

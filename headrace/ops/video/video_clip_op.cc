@@ -55,11 +55,11 @@ VideoClipOp::VideoClipOp(std::string_view name, const Arguments& arguments)
   form_.times = arguments.flag("times");
   if (!arguments.is_none("fps")) fps_ = arguments.number("fps");
   if (fps_ > 0 && stride_ != 1) {
-    raise_misfit(name, "frames are chosen by stride= or by fps=, not by both");
+    raise_invalid_argument(name, "frames are chosen by stride= or by fps=, not by both");
   }
   const std::string& policy = arguments.text("policy");
   policy_ = policy == "wrap" ? Policy::kWrap : policy == "error" ? Policy::kError : policy_;
-  sound_.emplace(name, arguments, fps_ > 0 ? span() : -1.0, form_);
+  audio_.emplace(name, arguments, fps_ > 0 ? span() : -1.0, form_);
 }
 
 double VideoClipOp::span() const {
@@ -69,11 +69,11 @@ double VideoClipOp::span() const {
 
 void VideoClipOp::plan(FieldState& video) const {
   if (video.kind == FieldKind::kVideo) return;
-  raise_misfit(name_,
-               "\"" + video.name + "\" is " +
-                   (video.clip_frame < 0 ? text_of(video) : "a clip already") +
-                   ", and frames are taken of videos",
-               "kinds={\"" + video.name + "\": \"video\"} declares files to be videos");
+  raise_invalid_argument(name_,
+                         "\"" + video.name + "\" is " +
+                             (video.clip_frame < 0 ? text_of(video) : "a clip already") +
+                             ", and frames are taken of videos",
+                         "kinds={\"" + video.name + "\": \"video\"} declares files to be videos");
 }
 
 ClipPlaces VideoClipOp::places_of(const VideoTrack& track) const {
@@ -119,7 +119,7 @@ Result<void> VideoClipOp::add_frames(const VideoTrack& track, double begin,
   return add_missing(there, std::ssize(track.frames), frames);
 }
 
-SoundWindow VideoClipOp::window_of(const VideoTrack& track, double begin,
+AudioWindow VideoClipOp::window_of(const VideoTrack& track, double begin,
                                    std::span<const uint32_t> frames) const {
   if (fps_ > 0) return {track.seconds(pts_of(track, 0)) + begin, span()};
   const uint32_t last = *std::ranges::max_element(frames);
@@ -147,15 +147,15 @@ Result<void> VideoClipOp::apply(OpContext& context) const {
     return taken;
   }
   if (form_.times) set_times(track, frames, values[size_t(context.fields[1 + pictures.size()])]);
-  if (form_.sound_rate == 0) return {};
-  std::vector<SoundWindow> windows;
+  if (form_.audio_rate == 0) return {};
+  std::vector<AudioWindow> windows;
   for (size_t i = 0; i < begins->size(); ++i) {
     const auto clip = std::span(frames).subspan(i * size_t(form_.frames), size_t(form_.frames));
     windows.push_back(window_of(track, (*begins)[i], clip));
   }
-  const auto sounds =
-      context.fields.subspan(size_t(1 + form_.fields() - form_.sounds()), size_t(form_.sounds()));
-  return sound_->take(video, windows, sounds, context);
+  const auto fields = context.fields.subspan(size_t(1 + form_.fields() - form_.audio_fields()),
+                                             size_t(form_.audio_fields()));
+  return audio_->take(video, windows, fields, context);
 }
 
 void VideoClipOp::set_times(const VideoTrack& track, std::span<const uint32_t> frames,
@@ -224,8 +224,8 @@ std::vector<Param> clip_params(std::vector<Param> more) {
               "record.",
        .fallback = false}};
   out.insert(out.end(), rest.begin(), rest.end());
-  const std::vector<Param> sound = clip_sound_params();
-  out.insert(out.end(), sound.begin(), sound.end());
+  const std::vector<Param> audio = clip_audio_params();
+  out.insert(out.end(), audio.begin(), audio.end());
   return out;
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "headrace/ops/op.h"
-#include "headrace/ops/video/clip_sound.h"
+#include "headrace/ops/video/clip_audio.h"
 
 namespace headrace {
 
@@ -63,7 +63,7 @@ class VideoClipOp : public Op {
   void set_times(const VideoTrack& track, std::span<const uint32_t> frames,
                  FieldValue& times) const;
   // The time span of a clip that begins there and has these frames.
-  SoundWindow window_of(const VideoTrack& track, double begin,
+  AudioWindow window_of(const VideoTrack& track, double begin,
                         std::span<const uint32_t> frames) const;
 
   const std::string_view name_;
@@ -72,7 +72,7 @@ class VideoClipOp : public Op {
   double fps_ = 0;  // 0: by stride
   Policy policy_ = Policy::kRepeatLast;
   bool hdr_ = false;
-  std::optional<ClipSound> sound_;
+  std::optional<ClipAudio> audio_;
 };
 
 // num_frames, stride, fps, policy, layout, times, hdr, sound, sound_channels, no_sound; `more`

@@ -114,7 +114,7 @@ Taken taken(const std::string& name, const Given& given, VideoTrack track, int64
 
 using Numbers = std::vector<int>;
 
-TEST(AClip, TakesFramesAtItsStride) {
+TEST(VideoClip, TakesFramesAtItsStride) {
   const Taken clip =
       taken("CenterVideoClip",
             {{"num_frames", int64_t{4}}, {"stride", int64_t{3}}, {"times", true}}, track_of(20));
@@ -156,7 +156,7 @@ TEST(UniformVideoClips, AreSpacedAsInTorchcodec) {
   EXPECT_EQ(begins(4, 9), (Numbers{0, 2, 5, 8}));
 }
 
-TEST(AShortVideo, IsExtendedByThePolicy) {
+TEST(ShortVideo, IsExtendedByThePolicy) {
   Given given = {{"num_frames", int64_t{6}}, {"stride", int64_t{2}}};
   for (const char* name : {"RandomVideoClips", "CenterVideoClip"}) {
     given["policy"] = std::string("repeat_last");
@@ -198,7 +198,7 @@ TEST(VideoClipAt, SurroundsTheTimeOfItsRecord) {
   }
 }
 
-TEST(FramesOfHighRange, AreRefusedUnlessRequested) {
+TEST(HdrFrames, AreRefusedUnlessRequested) {
   Given given = {{"num_frames", int64_t{1}}};
   const Taken refused = taken("CenterVideoClip", given, track_of(2), 0, 0, ColorTransfer::kPQ);
   ASSERT_FALSE(refused.result);
@@ -207,7 +207,7 @@ TEST(FramesOfHighRange, AreRefusedUnlessRequested) {
   EXPECT_TRUE(taken("CenterVideoClip", given, track_of(2), 0, 0, ColorTransfer::kHLG).result);
 }
 
-TEST(AClip, IsUprightForAnyCameraRotation) {
+TEST(VideoClip, IsUprightForAnyCameraRotation) {
   VideoTrack track = track_of(2);
   for (int turns = 0; turns < 4; ++turns) {
     track.quarter_turns = turns;
@@ -246,7 +246,7 @@ Result<void> take_silence(VideoTrack track, Shape& shape) {
 }
 
 // Times in a file may be arbitrary.
-TEST(TheSilenceOfAClip, IsRefusedIfItExceedsTheMemoryLimit) {
+TEST(ClipSilence, IsRefusedIfItExceedsTheMemoryLimit) {
   Shape shape;
   ASSERT_TRUE(take_silence(track_of({0, 40}, 80), shape));
   EXPECT_EQ(shape, (Shape{1, 1280}));
@@ -263,7 +263,7 @@ TEST(TheSilenceOfAClip, IsRefusedIfItExceedsTheMemoryLimit) {
   EXPECT_EQ(shape, (Shape{1, 0}));
 }
 
-TEST(AClip, IsTakenByStrideOrByRate) {
+TEST(VideoClip, IsTakenByStrideOrByRate) {
   EXPECT_NE(
       refusal("CenterVideoClip", {{"num_frames", int64_t{4}}, {"stride", int64_t{2}}, {"fps", 5.0}})
           .find("not by both"),

@@ -75,11 +75,11 @@ class VideoFramesAt final : public Op {
 
   void plan(FieldState& video) const override {
     if (video.kind == FieldKind::kVideo) return;
-    raise_misfit("VideoFramesAt",
-                 "\"" + video.name + "\" is " +
-                     (video.clip_frame < 0 ? text_of(video) : "a clip already") +
-                     ", and frames are taken of videos",
-                 "kinds={\"" + video.name + "\": \"video\"} declares files to be videos");
+    raise_invalid_argument("VideoFramesAt",
+                           "\"" + video.name + "\" is " +
+                               (video.clip_frame < 0 ? text_of(video) : "a clip already") +
+                               ", and frames are taken of videos",
+                           "kinds={\"" + video.name + "\": \"video\"} declares files to be videos");
   }
 
   Result<void> apply(OpContext& context) const override {

@@ -6,7 +6,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/image/gaussian.h"
-#include "headrace/kernels/filters/convolve_rows.h"
+#include "headrace/kernels/filters/filter_rows.h"
 #include "headrace/kernels/noise_rows.h"
 #include "headrace/ops/warps/warp_op.h"
 
@@ -14,7 +14,7 @@ namespace headrace {
 namespace {
 
 constexpr size_t kFieldBytes = 4 * sizeof(float);  // per pixel
-constexpr int kBeyondField = 16;                   // elements that kernels touch past a row
+constexpr int kFieldPadding = 16;                  // elements that kernels touch past a row
 
 // Reflects at the ends without repeating the edge, as often as needed.
 int reflected(int at, int size) {
@@ -28,7 +28,7 @@ class RandomField {
  public:
   RandomField(Size size, uint64_t key, FieldMemory& memory)
       : size_(size),
-        stride_((ptrdiff_t{size.width} + kBeyondField - 1) / kBeyondField * kBeyondField),
+        stride_((ptrdiff_t{size.width} + kFieldPadding - 1) / kFieldPadding * kFieldPadding),
         numbers_(floats(memory.numbers(0))),
         half_(floats(memory.numbers(1))) {
     uniform_columns(key, size.width, size.height, stride_, numbers_);
@@ -63,7 +63,7 @@ class RandomField {
   // Rows are written past their end; the next row then overwrites that.
   void along(const float* from, const std::vector<float>& weights, float* out) {
     const int half = static_cast<int>(weights.size()) / 2, width = size_.width;
-    std::vector<float> padded(size_t(width) + weights.size() + kBeyondField);
+    std::vector<float> padded(size_t(width) + weights.size() + kFieldPadding);
     for (int y = 0; y < size_.height; ++y, from += stride_, out += width) {
       std::copy_n(from, width, padded.data() + half);
       if (half < width) {  // same as reflected(), without its divisions
@@ -94,7 +94,7 @@ class ElasticTransform final : public WarpOp {
         alpha_{arguments.numbers("alpha").front(), arguments.numbers("alpha").back()},
         sigma_{arguments.numbers("sigma").front(), arguments.numbers("sigma").back()} {
     if ((sigma_[0] > 0) != (sigma_[1] > 0)) {
-      raise_misfit(name(), "sigma must be positive along both axes, or 0 along both");
+      raise_invalid_argument(name(), "sigma must be positive along both axes, or 0 along both");
     }
   }
 

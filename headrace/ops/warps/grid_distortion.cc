@@ -10,7 +10,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kGridDistortion = "GridDistortion";
-constexpr size_t kBeyondGrid = 16;  // numbers that kernels touch past the end
+constexpr size_t kGridPadding = 16;  // numbers that kernels touch past the end
 
 // Where the edges of the output's equal cells come from, in a source of this extent.
 std::vector<double> lines_of(const std::vector<double>& factors, int extent, bool normalized) {
@@ -69,7 +69,7 @@ class GridDistortion final : public WarpOp {
                     lines_of(factors[1], canvas.height, normalized_)};
     field->x = displacements_of(field->lines[0], canvas.width);
     field->y = displacements_of(field->lines[1], canvas.height);
-    field->x.resize(field->x.size() + kBeyondGrid);
+    field->x.resize(field->x.size() + kGridPadding);
     return field;
   }
 

@@ -42,7 +42,8 @@ class RandomAffine final : public WarpOp {
 
  private:
   void take_shear(const std::vector<double>& given) {
-    if (given.size() == 3) raise_misfit(kAffine, "shear must have one, two or four numbers");
+    if (given.size() == 3)
+      raise_invalid_argument(kAffine, "shear must have one, two or four numbers");
     const std::array<double, 2> along_x =
         angles_from(kAffine, "shear", {given.begin(), given.begin() + (given.size() > 1 ? 2 : 1)});
     shear_ = {along_x[0], along_x[1], 0, 0};

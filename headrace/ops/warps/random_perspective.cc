@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RandomPerspective: shows a record's pictures as if seen from a random viewpoint.
 #include "headrace/base/registry.h"
-#include "headrace/image/perspective.h"
+#include "headrace/image/torchvision_warps.h"
 #include "headrace/ops/pixel_op.h"
 #include "headrace/ops/warps/warp_op.h"
 

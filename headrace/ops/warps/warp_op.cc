@@ -14,7 +14,7 @@ const ErrorCode kWarpedTooLarge{
     "A warp needs the pixels of an image and of its result in memory, and one of them would "
     "exceed 268 million. expand=True makes very long rotated images that large. Nothing was "
     "allocated. Resize or crop first, or omit expand."};
-constexpr int64_t kMostPixels = int64_t{1} << 28;
+constexpr int64_t kMaxPixels = int64_t{1} << 28;
 
 }  // namespace
 
@@ -26,9 +26,9 @@ WarpOp::WarpOp(std::string_view name, const Arguments& arguments)
       mask_fill_(arguments.has("mask_fill") ? static_cast<double>(arguments.integer("mask_fill"))
                                             : 0) {
   if (interpolation_ == Filter::kBicubic && arithmetic_ == Arithmetic::kTorch) {
-    raise_misfit(name_,
-                 "interpolation=\"bicubic\" is Pillow's alone: torchvision has none for tensors",
-                 "arithmetic=\"pillow\"");
+    raise_invalid_argument(
+        name_, "interpolation=\"bicubic\" is Pillow's alone: torchvision has none for tensors",
+        "arithmetic=\"pillow\"");
   }
 }
 
@@ -40,7 +40,7 @@ WarpStyle WarpOp::style() const {
 }
 
 Result<void> WarpOp::check_size(Size size) const {
-  if (int64_t{size.height} * size.width <= kMostPixels) return {};
+  if (int64_t{size.height} * size.width <= kMaxPixels) return {};
   return Error{.code = &kWarpedTooLarge,
                .what = "[" + std::string(name_) + "] an image of " + text_of(size) +
                        " pixels (height x width)",
@@ -67,24 +67,24 @@ Result<void> WarpOp::pixels_first(OpContext& context) const {
 void WarpOp::plan_picture(FieldState& picture) const {
   const bool wide = picture.dtype == DType::kUInt16 || picture.dtype == DType::kFloat32;
   if (picture.dtype != DType::kUInt8 && !wide) {
-    raise_misfit(name_,
-                 "works on uint8, uint16 and float32, and \"" + picture.name + "\" is " +
-                     std::string(name_of(picture.dtype)) + " here",
-                 "put it before ToDtype");
+    raise_invalid_argument(name_,
+                           "works on uint8, uint16 and float32, and \"" + picture.name + "\" is " +
+                               std::string(name_of(picture.dtype)) + " here",
+                           "put it before ToDtype");
   }
   if (picture.kind == FieldKind::kMask) return;
   if (!fill_.empty()) check_fill(name_, fill_, picture);
   const int64_t channels = picture.shape[0];
   if (arithmetic_ == Arithmetic::kPillow && interpolation_ != Filter::kNearest &&
       (wide || channels > 4)) {
-    raise_misfit(name_,
-                 "Pillow blends up to four uint8 channels, and \"" + picture.name + "\" is " +
-                     text_of(picture) + " here",
-                 "arithmetic=\"torch\"");
+    raise_invalid_argument(name_,
+                           "Pillow blends up to four uint8 channels, and \"" + picture.name +
+                               "\" is " + text_of(picture) + " here",
+                           "arithmetic=\"torch\"");
   }
   if (arithmetic_ == Arithmetic::kPillow && interpolation_ != Filter::kNearest && channels >= 0 &&
       channels % 2 == 0) {
-    raise_misfit(
+    raise_invalid_argument(
         name_,
         "\"" + picture.name + "\" has " + std::to_string(channels) +
             " channels, where Pillow would treat the last as alpha",
@@ -108,7 +108,7 @@ std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view int
               "tensors, edges then fade into it once, but twice with 0.",
        .fallback = int64_t{0},
        .min_count = 1,
-       .max_count = kMostChannels,
+       .max_count = kMaxChannels,
        .or_none = true});
   own.push_back({.name = "mask_fill",
                  .type = ParamType::kInt,
@@ -133,13 +133,14 @@ std::array<double, 2> angles_from(std::string_view owner, std::string_view name,
                                   const std::vector<double>& given) {
   if (given.size() == 1) {
     if (given[0] < 0) {
-      raise_misfit(owner, std::string(name) + ": a single number must not be negative",
-                   "(smallest, largest) may have any sign");
+      raise_invalid_argument(owner, std::string(name) + ": a single number must not be negative",
+                             "(smallest, largest) may have any sign");
     }
     return {-given[0], given[0]};
   }
   if (given[0] > given[1]) {
-    raise_misfit(owner, std::string(name) + " must be one number, or (smallest, largest)");
+    raise_invalid_argument(owner,
+                           std::string(name) + " must be one number, or (smallest, largest)");
   }
   return {given[0], given[1]};
 }

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/image/affine.h"
+#include "headrace/image/torchvision_warps.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace {

@@ -74,7 +74,7 @@ Shape picture_shape(const ArrayType& array, const std::string& name) {
   if (shape[0] > 4 && shape[2] >= 1 && shape[2] <= 4) {
     bad_column(name, "the channels come first" + got, "use array.transpose(0, 3, 1, 2)");
   }
-  if (shape[0] < 1 || shape[0] > kMostChannels) {
+  if (shape[0] < 1 || shape[0] > kMaxChannels) {
     bad_column(name, "images have 1 to 16 channels" + got);
   }
   if (shape[1] < 1 || shape[2] < 1) bad_column(name, "images need at least one pixel" + got);

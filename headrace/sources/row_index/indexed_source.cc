@@ -139,7 +139,7 @@ void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) 
     uint8_t* const name = names + i * sizeof(PictureName);
     std::memcpy(name, &picture.name, sizeof picture.name);
     RowIndexSlot& slot = record.fields[picture.field].row_index;
-    slot.picture = reinterpret_cast<uintptr_t>(name);
+    slot.image = reinterpret_cast<uintptr_t>(name);
     // Decoders update the store through a const source; the store has its own lock.
     if (learn_) slot.store = const_cast<IndexedSource*>(this);
     if (!picture.place) continue;

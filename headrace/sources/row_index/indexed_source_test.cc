@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/sources/columns/columns.h"
 #include "headrace/sources/row_index/build_row_index.h"
 #include "headrace/sources/subset.h"
@@ -89,7 +89,7 @@ TEST(IndexedSource, RemembersLearnedRows) {
     const RowIndexSlot slot = record.fields[0].row_index;
     const RecordData moved = std::move(record);  // as read-ahead does
     ASSERT_TRUE(slot.store);
-    slot.store->learned(slot.picture, rows);
+    slot.store->learned(slot.image, rows);
     with.index->keep();
     EXPECT_EQ(known(*with.source, 5), rows);
     EXPECT_EQ(with.index->counts().learned, 1);

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 
 namespace headrace::jpeg_test {
 namespace {
@@ -37,7 +37,7 @@ struct Tally {
 
 class JpegCorpus : public testing::TestWithParam<const char*> {
  protected:
-  // The whole picture, some windows, and the strict verdict of one file.
+  // The whole image, some windows, and the strict verdict of one file.
   void compare(const Bytes& bytes) {
     const bool gray = decoder_.header(bytes) && decoder_.header(bytes)->channels == 1;
     const Pixels expected = oracle(bytes, gray ? JCS_GRAYSCALE : JCS_RGB);

@@ -29,9 +29,9 @@ bool ours_is_faster() {
   return known_or_forced;
 }
 
-// Number of pictures that decode() should get at once: lanes are idle while the last few of them
+// Number of images that decode() should get at once: lanes are idle while the last few of them
 // finish.
-constexpr int kPicturesAtOnce = 16;
+constexpr int kImagesAtOnce = 16;
 
 class JpegDecoder final : public ImageDecoder {
  public:
@@ -70,7 +70,7 @@ class JpegDecoder final : public ImageDecoder {
     }
   }
 
-  int lanes() const override { return ours_is_faster() ? kPicturesAtOnce : 1; }
+  int lanes() const override { return ours_is_faster() ? kImagesAtOnce : 1; }
 
   Result<std::vector<uint8_t>> row_index(std::span<const uint8_t> bytes) override {
     if (!ours_is_faster()) return std::vector<uint8_t>();

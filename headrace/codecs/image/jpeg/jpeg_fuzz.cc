@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: header, a window, the whole picture, the row index and the coefficients of arbitrary
-// bytes. The whole picture must equal libjpeg-turbo's, damage included, and a window must be a part
+// libFuzzer: header, a window, the whole image, the row index and the coefficients of arbitrary
+// bytes. The whole image must equal libjpeg-turbo's, damage included, and a window must be a part
 // of it, with and without its row index; nothing may crash, leak, hang or print, for any row index.
 #include <algorithm>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/codecs/codec.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 
 using namespace headrace;
 

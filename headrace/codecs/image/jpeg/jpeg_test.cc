@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the JPEG codec on single files. Expected values come from libjpeg-turbo (the reference
-// in jpeg_test_pictures.h), from Pillow's published formulas, or from the file's maker.
+// in jpeg_test_images.h), from Pillow's published formulas, or from the file's maker.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/exif.h"
 #include "headrace/codecs/image/jpeg/decode/session.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 
 namespace headrace::jpeg_test {
 namespace {
@@ -80,17 +80,17 @@ TEST(JpegHeader, ProgressiveFilesAnnounceTheirCoefficients) {
   const FileSpec plain{.width = 800, .height = 600};
   FileSpec progressive = plain, scans = plain;
   progressive.progressive = true;
-  scans.one_scan_a_component = true;
+  scans.one_scan_per_component = true;
   const size_t coefficients = size_t{800} * 608 * 3 / 2 * sizeof(JCOEF);
   EXPECT_LT(decoder.header(encode(plain))->working_bytes, size_t{1} << 20);
   EXPECT_GT(decoder.header(encode(progressive))->working_bytes, coefficients);
   EXPECT_GT(decoder.header(encode(scans))->working_bytes, coefficients);
 }
 
-// Measures the heap while a picture is being decoded.
-class HeapWatch : public RowSink {
+// Measures the heap while an image is being decoded.
+class HeapMeter : public RowSink {
  public:
-  HeapWatch() : before_(held()) {}
+  HeapMeter() : before_(held()) {}
   void rows(const RowBlock&) override { most_ = std::max(most_, held() - before_); }
   size_t most() const { return most_; }
 
@@ -122,7 +122,7 @@ TEST(JpegHeader, WorkingBytesCoverAllocationsOfDecoding) {
         const std::unique_ptr<ImageDecoder> decoder = Decoder::codec()->make();
         Result<ImageHeader> header = decoder->read_header(bytes.bytes());
         ASSERT_TRUE(header);
-        HeapWatch watch;
+        HeapMeter watch;
         DecodeJob job;
         job.bytes = bytes.bytes();
         job.window = {0, 0, width, spec.height};
@@ -255,7 +255,7 @@ TEST(JpegErrors, AWindowOfAnotherFileIsAnError) {
 
 TEST(JpegDecoder, AnImageNeverSeesThePreviousOnesTables) {
   // Without DHT a fresh libjpeg-turbo uses the standard tables; without DQT it reports an error. A
-  // previous picture's optimized and unusual tables must change neither.
+  // previous image's optimized and unusual tables must change neither.
   FileSpec spec{.quality = 40};
   const Bytes progressive = encode({.progressive = true, .quality = 97});
   const Bytes jpeg = encode(spec);

@@ -9,8 +9,8 @@
 
 #include "headrace/codecs/image/jpeg/decode/library.h"
 #include "headrace/codecs/image/jpeg/decode/row_index.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
-#include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
+#include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace::jpeg_test {
@@ -22,7 +22,7 @@ std::string verdict(AnyDecoder& decoder, const Bytes& file, const Window& window
   return decoder.window(file, window).ok ? "" : std::string(decoder.last_code());
 }
 
-std::string verdict_of_library(const Bytes& file, const Window& window, bool repair = false) {
+std::string libjpeg_result(const Bytes& file, const Window& window, bool repair = false) {
   JpegLibraryDecoder library;
   Buffer bytes(file.size());
   std::copy(file.begin(), file.end(), bytes.data());
@@ -37,29 +37,29 @@ std::string verdict_of_library(const Bytes& file, const Window& window, bool rep
 }
 
 // A file whose MCU rows begin at known offsets; the last entry is the end of its data.
-struct Laid {
+struct LaidOutFile {
   Bytes file;
   int mcu = 8, width = 0, height = 0;
-  bool looks_down = false;
+  bool reads_row_below = false;
   std::vector<size_t> row_ends;  // the end of each row's data
 
   // Whether a file truncated there has all rows that the window needs.
   bool has(const Window& window, size_t cut) const {
     int bottom = window.y + window.height - 1;
-    if (looks_down && bottom % 2 == 1) bottom = std::min(bottom + 1, height - 1);
+    if (reads_row_below && bottom % 2 == 1) bottom = std::min(bottom + 1, height - 1);
     return cut >= row_ends[size_t(bottom / mcu)];
   }
 };
 
-Laid laid(FileSpec spec) {
-  Laid out;
+LaidOutFile laid_out_file(FileSpec spec) {
+  LaidOutFile out;
   out.file = encode(spec);
   out.width = spec.width;
   out.height = spec.height;
   const bool gray = spec.sampling.size() == 1;
   const Factors most = spec.sampling[0];
   out.mcu = 8 * most.v;
-  out.looks_down = !gray && most.v == 2;
+  out.reads_row_below = !gray && most.v == 2;
   const int mcu_width = gray ? 8 : 8 * most.h, mcu_height = gray ? 8 : 8 * most.v;
   const int wide = (spec.width + mcu_width - 1) / mcu_width;
   const int high = (spec.height + mcu_height - 1) / mcu_height;
@@ -108,7 +108,7 @@ TEST(JpegMissingRows, ATruncatedImageIsRefusedOnlyIfTheWindowNeedsMissingRows) {
   for (const SimdLevel level : available_levels()) {
     set_simd_level(level);
     for (const FileSpec& spec : kinds()) {
-      const Laid laid_out = laid(spec);
+      const LaidOutFile laid_out = laid_out_file(spec);
       Decoder decoder, indexed;
       indexed.known = decoder.row_index(laid_out.file);
       for (const size_t end : laid_out.row_ends) {
@@ -126,7 +126,7 @@ TEST(JpegMissingRows, ATruncatedImageIsRefusedOnlyIfTheWindowNeedsMissingRows) {
                        std::to_string(spec.restart_interval));
           const std::string expected = laid_out.has(window, at) ? "" : "HR0385";
           ASSERT_EQ(verdict(decoder, file, window), expected);
-          ASSERT_EQ(verdict_of_library(file, window), expected);
+          ASSERT_EQ(libjpeg_result(file, window), expected);
           // With the rows that lanes found in the truncated file itself.
           Decoder learned;
           learned.known = indexed.known;
@@ -157,7 +157,7 @@ TEST(JpegMissingRows, WithRepairTheyAreGrayAsInLibjpeg) {
 // Like a download tool that terminates an incomplete file with an end marker.
 TEST(JpegMissingRows, AnEndMarkerAtTheTruncationHidesNothing) {
   for (const FileSpec& spec : kinds()) {
-    const Laid laid_out = laid(spec);
+    const LaidOutFile laid_out = laid_out_file(spec);
     const size_t middle = laid_out.row_ends.size() / 2;
     Bytes file = cut(laid_out.file, laid_out.row_ends[middle] - 4);
     while (file.back() == 0xFF) file.pop_back();
@@ -166,9 +166,9 @@ TEST(JpegMissingRows, AnEndMarkerAtTheTruncationHidesNothing) {
     const Window above{0, 0, spec.width, int(middle - 1) * laid_out.mcu};
     const Window below{0, 0, spec.width, int(middle + 1) * laid_out.mcu};
     EXPECT_EQ(verdict(decoder, file, above), "");
-    EXPECT_EQ(verdict_of_library(file, above), "");
+    EXPECT_EQ(libjpeg_result(file, above), "");
     EXPECT_EQ(verdict(decoder, file, below), "HR0385");
-    EXPECT_EQ(verdict_of_library(file, below), "HR0385");
+    EXPECT_EQ(libjpeg_result(file, below), "HR0385");
   }
 }
 
@@ -190,7 +190,7 @@ TEST(JpegMissingRows, AFileThatOnlyLacksItsEndMarkerIsComplete) {
   for (const bool progressive : {false, true}) {
     for (const bool scans : {false, true}) {
       FileSpec spec{.width = 90, .height = 70, .progressive = progressive};
-      spec.one_scan_a_component = scans && !progressive;
+      spec.one_scan_per_component = scans && !progressive;
       const Bytes file = encode(spec);
       Decoder decoder;
       decoder.repair = false;
@@ -246,7 +246,7 @@ TEST(JpegMissingRows, AProgressiveFileOfFewScansIsComplete) {
 }
 
 TEST(JpegMissingRows, FilesWithOneScanPerComponentAreJudgedByTheRowsOfEach) {
-  FileSpec spec{.width = 90, .height = 200, .one_scan_a_component = true};
+  FileSpec spec{.width = 90, .height = 200, .one_scan_per_component = true};
   const Bytes file = encode(spec);
   const std::vector<size_t> scans = marker_offsets(file, 0xDA);
   ASSERT_EQ(scans.size(), 3u);

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "headrace/codecs/codec.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 
 namespace headrace::jpeg_test {
 namespace {
@@ -52,7 +52,7 @@ const std::vector<Variant>& variants() {
       {"baseline", [](FileSpec&) {}},
       {"progressive", [](FileSpec& s) { s.progressive = true; }},
       {"restarts", [](FileSpec& s) { s.restart_interval = 3; }},
-      {"scan a component", [](FileSpec& s) { s.one_scan_a_component = true; }},
+      {"scan a component", [](FileSpec& s) { s.one_scan_per_component = true; }},
       {"arithmetic", [](FileSpec& s) { s.arithmetic = true; }},
       {"arithmetic progressive", [](FileSpec& s) { s.arithmetic = s.progressive = true; }}};
   return all;

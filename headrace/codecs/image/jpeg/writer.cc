@@ -39,21 +39,21 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   // False if the library failed. `row` is a buffer for one row of interleaved samples.
-  bool write(const PlanarBytes& picture, int quality, uint8_t* row) {
+  bool write(const PlanarBytes& image, int quality, uint8_t* row) {
     if (setjmp(errors_.back) != 0) return false;
     jpeg_mem_dest(&cinfo_, &bytes_, &size_);
-    cinfo_.image_width = static_cast<JDIMENSION>(picture.width);
-    cinfo_.image_height = static_cast<JDIMENSION>(picture.height);
-    cinfo_.input_components = picture.channels;
-    cinfo_.in_color_space = picture.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    cinfo_.image_width = static_cast<JDIMENSION>(image.width);
+    cinfo_.image_height = static_cast<JDIMENSION>(image.height);
+    cinfo_.input_components = image.channels;
+    cinfo_.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_set_defaults(&cinfo_);
     jpeg_set_quality(&cinfo_, quality, TRUE);
     jpeg_start_compress(&cinfo_, TRUE);
     while (cinfo_.next_scanline < cinfo_.image_height) {
-      const size_t first = size_t(cinfo_.next_scanline) * size_t(picture.width);
-      for (int c = 0; c < picture.channels; ++c) {
-        const uint8_t* const from = picture.plane[c] + first;
-        for (int x = 0; x < picture.width; ++x) row[x * picture.channels + c] = from[x];
+      const size_t first = size_t(cinfo_.next_scanline) * size_t(image.width);
+      for (int c = 0; c < image.channels; ++c) {
+        const uint8_t* const from = image.plane[c] + first;
+        for (int x = 0; x < image.width; ++x) row[x * image.channels + c] = from[x];
       }
       jpeg_write_scanlines(&cinfo_, &row, 1);
     }
@@ -78,12 +78,12 @@ class Writer {
 
 }  // namespace
 
-Result<std::vector<uint8_t>> jpeg_from_planes(const PlanarBytes& picture, int quality) {
-  std::vector<uint8_t> row(size_t(picture.width) * size_t(picture.channels));
+Result<std::vector<uint8_t>> jpeg_from_planes(const PlanarBytes& image, int quality) {
+  std::vector<uint8_t> row(size_t(image.width) * size_t(image.channels));
   Writer writer;
-  if (writer.write(picture, quality, row.data())) return writer.bytes();
+  if (writer.write(image, quality, row.data())) return writer.bytes();
   return Error{.code = &kNotWritten,
-               .what = std::to_string(picture.height) + " x " + std::to_string(picture.width) +
+               .what = std::to_string(image.height) + " x " + std::to_string(image.width) +
                        " pixels (height x width): " + writer.message()};
 }
 

@@ -16,7 +16,7 @@ struct PlanarBytes {
   int width = 0, height = 0;
 };
 
-// `quality`: 1 to 100. HR0389 for a picture that exceeds JPEG's limits. Any thread may call it.
-Result<std::vector<uint8_t>> jpeg_from_planes(const PlanarBytes& picture, int quality);
+// `quality`: 1 to 100. HR0389 for an image that exceeds JPEG's limits. Any thread may call it.
+Result<std::vector<uint8_t>> jpeg_from_planes(const PlanarBytes& image, int quality);
 
 }  // namespace headrace

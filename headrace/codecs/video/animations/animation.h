@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Animations in picture formats (GIF, WebP): packets are changes of a canvas, and no video library
+// Animations in image formats (GIF, WebP): packets are changes of a canvas, and no video library
 // is needed. Each format has its own file, which registers a VideoContainer and an AnimationRecord.
 #pragma once
 
@@ -9,6 +9,7 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/base/error.h"
+#include "headrace/codecs/video/video_decoder.h"
 #include "headrace/codecs/video/video_track.h"
 
 namespace headrace {
@@ -48,6 +49,12 @@ const AnimationRecord* animation_of(VideoCodec codec);
 
 // How long browsers show a frame, in milliseconds: values up to 10 are shown as 100, because older
 // files use them for "as fast as possible".
-inline int64_t shown_ms(int64_t said_ms) { return said_ms <= 10 ? 100 : said_ms; }
+inline int64_t effective_ms(int64_t specified_ms) {
+  return specified_ms <= 10 ? 100 : specified_ms;
+}
+
+// Decodes animations as a VideoDecoder. It runs in this process, because the same decoders also
+// read still images of these formats. For tracks whose codec animation_of() supports.
+std::unique_ptr<VideoDecoder> make_animation_decoder(const VideoDecoderOptions& options);
 
 }  // namespace headrace

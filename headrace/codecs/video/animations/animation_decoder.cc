@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/video/animations/animation_decoder.h"
 
 #include <cassert>
 #include <chrono>
@@ -7,10 +6,10 @@
 
 #include "headrace/base/number_text.h"
 #include "headrace/base/registry.h"
-#include "headrace/codecs/image/picture_errors.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/media/media_errors.h"
 #include "headrace/codecs/video/animations/animation.h"
-#include "headrace/codecs/video/video_decoders.h"
+#include "headrace/codecs/video/video_decoder.h"
 
 namespace headrace {
 namespace {
@@ -41,7 +40,7 @@ class AnimationDecoder final : public VideoDecoder {
     const AnimationRecord* const record = animation_of(track.codec);
     assert(record);
     if (int64_t{track.width} * track.height > options_.max_pixels) {
-      return too_large_picture(record->name);
+      return too_large_image(record->name);
     }
     const std::unique_ptr<Animation> animation = record->make(track);
     const Clock::time_point begin = Clock::now();
@@ -100,11 +99,11 @@ std::unique_ptr<VideoDecoder> make_animation_decoder(const VideoDecoderOptions& 
 
 namespace {
 
-const OwnVideoDecoder kAnimations{
+const BuiltInVideoDecoder kAnimations{
     .name = "animation",
     .decodes = [](VideoCodec codec) { return animation_of(codec) != nullptr; },
     .make = make_animation_decoder};
-const Register<OwnVideoDecoder> registered_animations(kAnimations);
+const Register<BuiltInVideoDecoder> registered_animations(kAnimations);
 
 }  // namespace
 }  // namespace headrace

@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 #include "headrace/codecs/video/animations/animation.h"
-#include "headrace/codecs/video/animations/animation_decoder.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace {
@@ -39,9 +38,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!container) return 0;
   const Result<VideoTrack> track = container->read(file.bytes());
   if (!track || !animation_of(track->codec)) return 0;
-  constexpr size_t kMostFrames = 64;
+  constexpr size_t kMaxFrames = 64;
   FramePlan plan;
-  for (uint32_t i = 0; i < std::min(track->packets.size(), kMostFrames); ++i) {
+  for (uint32_t i = 0; i < std::min(track->packets.size(), kMaxFrames); ++i) {
     plan.feeds.push_back({i, track->packets[i].key});
     plan.kept.push_back(i);
   }

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "headrace/codecs/video/animations/animation_decoder.h"
 #include "headrace/codecs/video/video_file.h"
 
 namespace headrace {
@@ -141,7 +140,7 @@ TestFrame square(int index, int disposal, int transparent = -1) {
   return {1, 1, 2, 2, {index, index, index, index}, disposal, transparent};
 }
 
-TEST(AGif, DisposesOfFramesAsTheySpecify) {
+TEST(Gif, DisposesOfFramesAsTheySpecify) {
   const auto shown = [](int disposal, int transparent = -1) {
     return frames_of(gif_of({all_of(0), square(1, disposal, transparent), {0, 0, 1, 1, {0}}}))[2];
   };
@@ -152,7 +151,7 @@ TEST(AGif, DisposesOfFramesAsTheySpecify) {
   EXPECT_EQ(shown(3), with_square(0, 0));     // the previous contents
 }
 
-TEST(AGif, ShowsPreviousFramesThroughTransparentPixels) {
+TEST(Gif, ShowsPreviousFramesThroughTransparentPixels) {
   TestFrame holes = square(1, 1, 2);
   holes.indices = {1, 2, 2, 1};
   const auto frames = frames_of(gif_of({all_of(0), holes}));
@@ -161,12 +160,12 @@ TEST(AGif, ShowsPreviousFramesThroughTransparentPixels) {
   EXPECT_EQ(frames[1], want);
 }
 
-TEST(AGif, FillsAreasThatItsFirstFrameLeavesOut) {
+TEST(Gif, FillsAreasThatItsFirstFrameLeavesOut) {
   EXPECT_EQ(frames_of(gif_of({square(1, 1)}))[0], with_square(0, 1));
   EXPECT_EQ(frames_of(gif_of({square(1, 1, 2)}))[0], with_square(2, 1));
 }
 
-TEST(AGif, HasItsInterlacedRowsInOrder) {
+TEST(Gif, HasItsInterlacedRowsInOrder) {
   TestFrame frame = all_of(0);
   frame.interlaced = true;
   frame.indices = {0, 0, 0, 0, 2, 2, 2, 2, 1, 1, 1, 1, 3, 3, 3, 3};  // rows 0, 2, 1, 3
@@ -174,7 +173,7 @@ TEST(AGif, HasItsInterlacedRowsInOrder) {
             (std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}));
 }
 
-TEST(AGif, ShowsFramesAsLongAsBrowsersDo) {
+TEST(Gif, ShowsFramesAsLongAsBrowsersDo) {
   TestFrame quick = all_of(0), slow = all_of(1);
   quick.hundredths = 1;
   slow.hundredths = 7;
@@ -186,7 +185,7 @@ TEST(AGif, ShowsFramesAsLongAsBrowsersDo) {
   EXPECT_EQ(track->seconds(track->duration), 0.24);
 }
 
-TEST(AGif, GivesEachFrameAloneAsInSequence) {
+TEST(Gif, GivesEachFrameAloneAsInSequence) {
   const Bytes bytes = gif_of({all_of(0), square(1, 3), all_of(2), square(3, 2), square(1, 1, 1)});
   const auto all = frames_of(bytes);
   const Buffer file = buffer_of(bytes);
@@ -201,7 +200,7 @@ TEST(AGif, GivesEachFrameAloneAsInSequence) {
   }
 }
 
-TEST(AGif, HasALargerCanvasIfAFrameReachesBeyondIt) {
+TEST(Gif, HasALargerCanvasIfAFrameReachesBeyondIt) {
   TestFrame frame = square(1, 1);
   frame.x = 3;
   const Result<VideoTrack> track = read_video(buffer_of(gif_of({all_of(0), frame})).bytes());
@@ -210,13 +209,13 @@ TEST(AGif, HasALargerCanvasIfAFrameReachesBeyondIt) {
   EXPECT_EQ(track->height, 4);
 }
 
-TEST(AGif, IsAnImageUnlessRequestedAsAVideo) {
+TEST(Gif, IsAnImageUnlessRequestedAsAVideo) {
   const Bytes bytes = gif_of({all_of(0)});
   EXPECT_FALSE(begins_like_video(bytes));
   EXPECT_NE(video_container_of(bytes), nullptr);
 }
 
-TEST(AGif, OfTooManyPixelsIsRefusedBeforeAllocation) {
+TEST(Gif, OfTooManyPixelsIsRefusedBeforeAllocation) {
   Bytes bytes = gif_of({all_of(0)});
   bytes[6] = bytes[7] = bytes[8] = bytes[9] = 0xff;
   const Buffer file = buffer_of(bytes);
@@ -228,7 +227,7 @@ TEST(AGif, OfTooManyPixelsIsRefusedBeforeAllocation) {
   EXPECT_EQ(done.error().code->id, "HR0348");
 }
 
-TEST(AGif, ThatTakesTooLongIsAnError) {
+TEST(Gif, ThatTakesTooLongIsAnError) {
   const Buffer file = buffer_of(gif_of({all_of(0), all_of(1)}));
   const Result<VideoTrack> track = read_video(file.bytes());
   Reds reds;
@@ -237,7 +236,7 @@ TEST(AGif, ThatTakesTooLongIsAnError) {
   EXPECT_EQ(done.error().code->id, "HR0379");
 }
 
-TEST(AGif, IsNotDecodedIfNothingIsRequested) {
+TEST(Gif, IsNotDecodedIfNothingIsRequested) {
   const Buffer file = buffer_of(gif_of({all_of(0), all_of(1)}));
   const Result<VideoTrack> track = read_video(file.bytes());
   const std::atomic<bool> stop = true;
@@ -247,7 +246,7 @@ TEST(AGif, IsNotDecodedIfNothingIsRequested) {
   EXPECT_EQ(done.error().code->id, "HR0369");
 }
 
-TEST(AGif, TruncatedAnywhereIsAnErrorOrItsFirstFrames) {
+TEST(Gif, TruncatedAnywhereIsAnErrorOrItsFirstFrames) {
   const Bytes bytes = gif_of({all_of(0), square(1, 3), square(2, 2)});
   const auto all = frames_of(bytes);
   const Result<VideoTrack> whole = read_video(buffer_of(bytes).bytes());
@@ -297,7 +296,7 @@ TEST(Animations, ChangedAnywhereTerminate) {
   }
 }
 
-TEST(AWebp, ThatIsNotAnAnimationIsNotAVideo) {
+TEST(Webp, ThatIsNotAnAnimationIsNotAVideo) {
   const Bytes still = {'R', 'I', 'F', 'F', 30, 0, 0, 0, 'W', 'E', 'B', 'P', 'V', 'P', '8', 'X',
                        10,  0,   0,   0,   0,  0, 0, 0, 1,   0,   0,   1,   0,   0,   0,   0};
   EXPECT_EQ(video_container_of(still), nullptr);

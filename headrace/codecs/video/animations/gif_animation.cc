@@ -10,7 +10,7 @@
 
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
-#include "headrace/codecs/image/picture_errors.h"
+#include "headrace/codecs/codec.h"
 #include "headrace/codecs/video/animations/animation.h"
 #include "headrace/codecs/video/animations/gif_frames.h"
 #include "headrace/codecs/video/video_file.h"
@@ -56,16 +56,16 @@ class GifAnimation final : public Animation {
 
   Result<void> play(std::span<const uint8_t> packet) override {
     const std::optional<GifFrame> frame = next_gif_frame(packet, 0);
-    if (!frame || !screen_) return corrupt_picture(kGifName, "an invalid frame");
+    if (!frame || !screen_) return corrupt_image(kGifName, "an invalid frame");
     const Window& place = frame->place;
     if (common(place, {0, 0, canvas_.width, canvas_.height}) != place && !place.empty()) {
-      return corrupt_picture(kGifName, "a frame lies outside of it");
+      return corrupt_image(kGifName, "a frame lies outside of it");
     }
     indices_.resize(place.empty() ? 0 : size_t(place.width) * size_t(place.height));
     const bool unpacked = unpack_gif_frame(*frame, {indices_.data(), indices_.size()});
     if (!unpacked || (place.empty() && !frame->whole)) {
-      if (!frame->whole) return truncated_picture(kGifName, frame->end);
-      return corrupt_picture(kGifName, "a frame has fewer pixels than its size");
+      if (!frame->whole) return truncated_image(kGifName, frame->end);
+      return corrupt_image(kGifName, "a frame has fewer pixels than its size");
     }
     const Colors colors(frame->own_palette ? frame->palette : screen_->palette);
     if (frame->disposal) disposal_ = frame->disposal;  // otherwise unchanged
@@ -166,7 +166,7 @@ Result<VideoTrack> read_gif(const ByteRanges& file) {
   if (!whole) return whole.error();
   const std::span<const uint8_t> bytes = *whole;
   const std::optional<GifScreen> screen = gif_screen(bytes);
-  if (!screen) return truncated_picture(kGifName, bytes.size());
+  if (!screen) return truncated_image(kGifName, bytes.size());
   VideoTrack track;
   track.codec = VideoCodec::kGIF;
   track.color = {.matrix = ColorMatrix::kIdentity, .range = ColorRange::kFull};
@@ -182,11 +182,11 @@ Result<VideoTrack> read_gif(const ByteRanges& file) {
     track.frames.push_back(uint32_t(track.packets.size()));
     track.packets.push_back(
         {.offset = int64_t(at), .size = uint32_t(frame->end - at), .pts = track.duration});
-    track.duration += shown_ms(10 * frame->hundredths);
+    track.duration += effective_ms(10 * frame->hundredths);
     at = frame->end;
   }
-  if (track.packets.empty()) return corrupt_picture(kGifName, "it has no frame");
-  if (track.width == 0 || track.height == 0) return corrupt_picture(kGifName, "it has no size");
+  if (track.packets.empty()) return corrupt_image(kGifName, "it has no frame");
+  if (track.width == 0 || track.height == 0) return corrupt_image(kGifName, "it has no size");
   for (MediaPacket& packet : track.packets) {
     const auto frame = next_gif_frame(bytes.subspan(size_t(packet.offset), packet.size), 0);
     packet.key = &packet == track.packets.data() || (frame && is_key(*frame, track));

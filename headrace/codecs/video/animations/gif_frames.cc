@@ -126,11 +126,11 @@ std::optional<GifFrame> next_gif_frame(std::span<const uint8_t> bytes, size_t at
 }
 
 bool unpack_gif_frame(const GifFrame& frame, std::span<uint8_t> out) {
-  constexpr int kMostBits = 12, kMostCodes = 1 << kMostBits;
+  constexpr int kMaxBits = 12, kMaxCodes = 1 << kMaxBits;
   if (frame.code_bits < 1 || frame.code_bits > 8) return out.empty();
   const int clear = 1 << frame.code_bits, end = clear + 1;
-  std::array<uint16_t, kMostCodes> before, length;  // for each code's string: its prefix code
-  std::array<uint8_t, kMostCodes> last, first;
+  std::array<uint16_t, kMaxCodes> before, length;  // for each code's string: its prefix code
+  std::array<uint8_t, kMaxCodes> last, first;
   for (int code = 0; code < clear; ++code) {
     last[size_t(code)] = first[size_t(code)] = uint8_t(code);
     length[size_t(code)] = 1;
@@ -149,16 +149,16 @@ bool unpack_gif_frame(const GifFrame& frame, std::span<uint8_t> out) {
       continue;
     }
     if (code > next || (code == next && previous < 0) || (code > end && previous < 0) ||
-        (code == next && next == kMostCodes)) {
+        (code == next && next == kMaxCodes)) {
       return false;
     }
-    if (previous >= 0 && next < kMostCodes) {
+    if (previous >= 0 && next < kMaxCodes) {
       const size_t made = size_t(next), from = size_t(previous);
       before[made] = uint16_t(previous);
       length[made] = uint16_t(length[from] + 1);
       first[made] = first[from];
       last[made] = code == next ? first[from] : first[size_t(code)];
-      if (++next == 1 << bits && bits < kMostBits) ++bits;
+      if (++next == 1 << bits && bits < kMaxBits) ++bits;
     }
     // Writes the string from its end; bytes past the output are dropped.
     size_t place = filled + length[size_t(code)];

@@ -14,7 +14,6 @@
 #include "headrace/base/text.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/byte_order.h"
-#include "headrace/codecs/image/picture_errors.h"
 #include "headrace/codecs/video/animations/animation.h"
 #include "headrace/codecs/video/video_file.h"
 
@@ -92,15 +91,15 @@ class WebpAnimation final : public Animation {
 
   Result<void> play(std::span<const uint8_t> packet) override {
     const std::optional<WebpPart> part = part_of(packet);
-    if (!part || !decoder_) return corrupt_picture(kWebpName, "an invalid frame");
+    if (!part || !decoder_) return corrupt_image(kWebpName, "an invalid frame");
     const Window& place = part->place;
     if (!is_inside(place, canvas_.width, canvas_.height)) {
-      return corrupt_picture(kWebpName, "a frame lies outside of it");
+      return corrupt_image(kWebpName, "a frame lies outside of it");
     }
     const Result<ImageHeader> header = decoder_->read_header(part->picture);
     if (!header) return header.error();
     if (header->width != place.width || header->height != place.height) {
-      return corrupt_picture(kWebpName, "a frame differs in size from its header");
+      return corrupt_image(kWebpName, "a frame differs in size from its header");
     }
     pixels_.resize(size_t(place.width) * size_t(place.height));
     FrameRows rows(pixels_, place.width);
@@ -184,7 +183,7 @@ Result<VideoTrack> read_webp(const ByteRanges& file) {
   if (!whole) return whole.error();
   const std::span<const uint8_t> bytes = *whole;
   if (bytes.size() < kRiffHead + kChunkHead + kCanvasChunk) {
-    return truncated_picture(kWebpName, bytes.size());
+    return truncated_image(kWebpName, bytes.size());
   }
   VideoTrack track;
   track.codec = VideoCodec::kWebP;
@@ -195,21 +194,21 @@ Result<VideoTrack> read_webp(const ByteRanges& file) {
   size_t at = kRiffHead;
   while (at < bytes.size() && bytes.size() - at >= kChunkHead) {
     const size_t length = little_u32(bytes, at + 4);
-    if (length > bytes.size() - at - kChunkHead) return truncated_picture(kWebpName, bytes.size());
+    if (length > bytes.size() - at - kChunkHead) return truncated_image(kWebpName, bytes.size());
     const std::span<const uint8_t> content = bytes.subspan(at + kChunkHead, length);
     if (has_text(bytes, "ANMF", at)) {
       const std::optional<WebpPart> part = part_of(content);
-      if (!part) return corrupt_picture(kWebpName, "a frame is too short for its header");
+      if (!part) return corrupt_image(kWebpName, "a frame is too short for its header");
       track.frames.push_back(uint32_t(track.packets.size()));
       track.packets.push_back({.offset = int64_t(at + kChunkHead),
                                .size = uint32_t(length),
                                .key = track.packets.empty() || is_key(*part, track),
                                .pts = track.duration});
-      track.duration += shown_ms(part->milliseconds);
+      track.duration += effective_ms(part->milliseconds);
     }
     at += kChunkHead + length + length % 2;
   }
-  if (track.packets.empty()) return corrupt_picture(kWebpName, "it has no frame");
+  if (track.packets.empty()) return corrupt_image(kWebpName, "it has no frame");
   return track;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the coefficients of a whole picture, which libjpeg keeps while it reads a file of
+// Memory for the coefficients of a whole image, which libjpeg keeps while it reads a file of
 // several scans. We allocate it ourselves, so that it is counted, and returned to the system when
-// the picture is done (Note [Why large memory is mapped]).
+// the image is done (Note [Why large memory is mapped]).
 //
 // Replaces libjpeg's virtual block arrays, with the same interface and all rows in memory. For one
 // thread. `request` and `realize` report errors through cinfo's error_exit.

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "headrace/base/pages.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "jerror.h"
 
 namespace headrace::jpeg_test {

@@ -17,10 +17,10 @@ namespace {
 double work_of(const JpegBaselineDecoder::Task& task) {
   const DecodeJob& job = *task.job;
   const double bytes = static_cast<double>(job.bytes.size());
-  if (job.picture_height <= 0) return bytes;
+  if (job.image_height <= 0) return bytes;
   const Window& window = job.window;
   const int rows = window.height + (job.row_index.known.empty() ? window.y : 0);
-  return bytes * rows / job.picture_height;
+  return bytes * rows / job.image_height;
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ void JpegBaselineDecoder::decode(std::span<Task> tasks) {
     if (progress == Lane::Progress::kFinished) {
       task->outcome = Outcome::kDecoded;
       const RowIndexSlot& slot = task->job->row_index;
-      if (lane->learned_more()) slot.store->learned(slot.picture, lane->learned());
+      if (lane->learned_more()) slot.store->learned(slot.image, lane->learned());
     }
     task = fill(*lane);
     if (task) continue;

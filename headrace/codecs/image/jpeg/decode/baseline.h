@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own decoder of ordinary JPEG files, several pictures in parallel lanes.
+// Our own decoder of ordinary JPEG files, several images in parallel lanes.
 //
-// Each lane holds one picture; walk() (kernels/jpeg/huffman.h) decodes the bits of all lanes at
+// Each lane holds one image; walk() (kernels/jpeg/huffman.h) decodes the bits of all lanes at
 // once and stops whenever one of them has finished a run of MCUs: a row, or the rest of a restart
 // interval. The lane then turns the run into coefficients of the window's blocks, these into
-// samples and, once an MCU row is complete, into rows for the sink; a finished picture makes room
+// samples and, once an MCU row is complete, into rows for the sink; a finished image makes room
 // for the next. The window determines the work: rows below it are not decoded; rows above it are
 // only entropy-decoded without making coefficients, or skipped if a row index says where to begin.
 //
-// Anything suspicious ends a picture with kRefused; libjpeg then decodes all of it. Rows already
+// Anything suspicious ends an image with kRefused; libjpeg then decodes all of it. Rows already
 // delivered to the sink are correct, and are not sent again (RemainingRows). For one thread.
 #pragma once
 
@@ -36,11 +36,11 @@ class JpegBaselineDecoder {
   };
   void decode(std::span<Task> tasks);
 
-  // The row index of a whole picture; empty if our decoder does not handle it, or if it is damaged.
+  // The row index of a whole image; empty if our decoder does not handle it, or if it is damaged.
   std::vector<uint8_t> row_index(std::span<const uint8_t> bytes,
                                  int spacing = JpegRowIndex::kSpacing);
 
-  // Upper bound on the memory for decoding such a picture; for ImageHeader::working_bytes.
+  // Upper bound on the memory for decoding such an image; for ImageHeader::working_bytes.
   static size_t working_bytes(const JpegHeader& header, size_t file_bytes);
 
  private:

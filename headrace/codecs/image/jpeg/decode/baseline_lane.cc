@@ -8,7 +8,7 @@ namespace headrace {
 namespace {
 
 // Maximum number of MCUs by which an entry may be late (mcus_to_note()).
-constexpr int kMostUnnoted = 4;
+constexpr int kMaxUnindexedMcus = 4;
 
 // How many of the bytes are 0xFF; std::count() processes them one by one.
 size_t count_ones(const uint8_t* data, size_t count) {
@@ -32,7 +32,7 @@ size_t count_ones(const uint8_t* data, size_t count) {
 }  // namespace
 
 bool JpegBaselineDecoder::Lane::begin(const DecodeJob& job) {
-  if (job.strict || !open_picture(job.bytes)) return false;
+  if (job.strict || !open_image(job.bytes)) return false;
   const Window& window = job.window;
   const JpegFrame& frame = header_.frame;
   if (!is_inside(window, frame.width, frame.height)) return false;
@@ -49,7 +49,7 @@ bool JpegBaselineDecoder::Lane::begin(const DecodeJob& job) {
 }
 
 bool JpegBaselineDecoder::Lane::begin_walk(std::span<const uint8_t> bytes, int spacing) {
-  if (!open_picture(bytes)) return false;
+  if (!open_image(bytes)) return false;
   index_.clear(JpegRowLayout::of(header_), spacing);
   slot_ = {};
   pixels_ = false;
@@ -59,7 +59,7 @@ bool JpegBaselineDecoder::Lane::begin_walk(std::span<const uint8_t> bytes, int s
   return start();
 }
 
-bool JpegBaselineDecoder::Lane::open_picture(std::span<const uint8_t> bytes) {
+bool JpegBaselineDecoder::Lane::open_image(std::span<const uint8_t> bytes) {
   rows_out_.begin(nullptr);
   if (!read_jpeg_header(bytes, header_)) return false;
   bytes_ = bytes;
@@ -211,9 +211,9 @@ JpegBaselineDecoder::Lane::Progress JpegBaselineDecoder::Lane::advance() {
 // column continues to the end of that row, unless an index knows the row after it, or as many bits
 // follow as the longest codes could take. If data is missing, libjpeg reports it.
 bool JpegBaselineDecoder::Lane::rest_exists() const {
-  constexpr uint64_t kMostBitsOfBlock = 64 * 32;
+  constexpr uint64_t kMaxBitsOfBlock = 64 * 32;
   if (mcu_ == rest_end_ || rest_end_ < int64_t{known_rows_} * header_.frame.mcus_wide) return true;
-  const uint64_t needed = uint64_t(rest_end_ - mcu_) * pattern_.blocks * kMostBitsOfBlock;
+  const uint64_t needed = uint64_t(rest_end_ - mcu_) * pattern_.blocks * kMaxBitsOfBlock;
   return !header_.restart_interval && segment_bits_ >= bits_.bit() + needed;
 }
 
@@ -293,7 +293,7 @@ int JpegBaselineDecoder::Lane::mcus_to_note(int column) const {
   const uint64_t since = bits_.bit() - inner_bit_;
   const auto spacing = uint64_t(index_.spacing());
   const uint64_t left = spacing - std::min(since, spacing);
-  const int most = std::min(JpegRowIndex::kMostMcus - (column - inner_mcu_), kMostUnnoted);
+  const int most = std::min(JpegRowIndex::kMaxMcus - (column - inner_mcu_), kMaxUnindexedMcus);
   return static_cast<int>(std::clamp<uint64_t>(left * 3 / (4 * mcu_bits_), 1, uint64_t(most)));
 }
 
@@ -303,9 +303,8 @@ void JpegBaselineDecoder::Lane::note_inner() {
   const uint64_t bit = bits_.bit(), since = bit - inner_bit_;
   const int mcus = column - inner_mcu_;
   count_mcu_bits(bit, column);
-  if (since < uint64_t(index_.spacing()) && mcus < JpegRowIndex::kMostMcus) return;
-  notes_inner_ =
-      index_.row(row).inner < JpegRowIndex::kMostInner && since <= JpegRowIndex::kMostBits;
+  if (since < uint64_t(index_.spacing()) && mcus < JpegRowIndex::kMaxMcus) return;
+  notes_inner_ = index_.row(row).inner < JpegRowIndex::kMaxInner && since <= JpegRowIndex::kMaxBits;
   if (!notes_inner_) return;  // to the end of the row
   inner_bit_ = bit;
   inner_mcu_ = column;

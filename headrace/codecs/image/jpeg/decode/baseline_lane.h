@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoding state of one picture in JpegBaselineDecoder.
+// The decoding state of one image in JpegBaselineDecoder.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace headrace {
 
 class JpegBaselineDecoder::Lane {
  public:
-  // False if our decoder does not handle the picture.
+  // False if our decoder does not handle the image.
   bool begin(const DecodeJob& job);
   // Like begin(), but only entropy-decodes all rows, to build the row index.
   bool begin_walk(std::span<const uint8_t> bytes, int spacing);
@@ -34,7 +34,7 @@ class JpegBaselineDecoder::Lane {
   std::vector<uint8_t> learned();
 
  private:
-  bool open_picture(std::span<const uint8_t> bytes);
+  bool open_image(std::span<const uint8_t> bytes);
   void find_blocks();
   bool start();
   bool start_at(int row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own decoder: several pictures at once, row indexes, and files passed to libjpeg.
+// Our own decoder: several images at once, row indexes, and files passed to libjpeg.
 #include "headrace/codecs/image/jpeg/decode/baseline.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 
 namespace headrace::jpeg_test {
 namespace {
@@ -22,8 +22,8 @@ Buffer padded(const Bytes& bytes) {
 
 class Store final : public RowIndexStore {
  public:
-  void learned(uint64_t picture, std::span<const uint8_t> row_index) override {
-    EXPECT_EQ(picture, 7u);
+  void learned(uint64_t image, std::span<const uint8_t> row_index) override {
+    EXPECT_EQ(image, 7u);
     known.assign(row_index.begin(), row_index.end());
     ++calls;
   }
@@ -39,7 +39,7 @@ Pixels decode_window(JpegBaselineDecoder& decoder, const Buffer& file, const Win
   job.bytes = file.bytes();
   job.window = window;
   job.sink = &sink;
-  job.row_index = {.known = known, .store = store, .picture = 7};
+  job.row_index = {.known = known, .store = store, .image = 7};
   JpegBaselineDecoder::Task task{.job = &job};
   decoder.decode({&task, 1});
   if (outcome) *outcome = task.outcome;
@@ -69,11 +69,11 @@ TEST(JpegBaseline, AcceptsOrdinaryFilesOnly) {
   }
   EXPECT_EQ(outcome_of({.progressive = true}), Outcome::kRefused);
   EXPECT_EQ(outcome_of({.arithmetic = true}), Outcome::kRefused);
-  EXPECT_EQ(outcome_of({.one_scan_a_component = true}), Outcome::kRefused);
+  EXPECT_EQ(outcome_of({.one_scan_per_component = true}), Outcome::kRefused);
   EXPECT_EQ(outcome_of(cmyk(true, JCS_YCCK)), Outcome::kRefused);
 }
 
-// More pictures than lanes, of all kinds, intact and damaged: each gives the same result as alone.
+// More images than lanes, of all kinds, intact and damaged: each gives the same result as alone.
 TEST(JpegBaseline, ImagesDecodedTogetherAreIndependent) {
   std::vector<Bytes> files;
   Draw draw(3);
@@ -175,7 +175,7 @@ TEST(JpegBaseline, AWrongRowIndexIsHarmless) {
     if (draw.below(4) == 0) wrong.resize(draw.below(int(wrong.size()) + 1));
     decode_window(decoder, file, draw.window(spec.width, spec.height), nullptr, wrong);
   }
-  // An index of another picture is rejected entirely.
+  // An index of another image is rejected entirely.
   FileSpec other_spec = spec;
   other_spec.height = 200;
   const Buffer other = padded(encode(other_spec));
@@ -215,7 +215,7 @@ TEST(JpegBaseline, OddVersionsAndTransformsAreWarningsAsInLibjpeg) {
   EXPECT_EQ(decoder.whole(bytes).warnings, 1);
 }
 
-// Sampling factors of a gray picture do not affect its layout, but libjpeg rejects impossible ones.
+// Sampling factors of a gray image do not affect its layout, but libjpeg rejects impossible ones.
 TEST(JpegBaseline, ImpossibleSamplingFactorsAreRefusedEvenInGrayImages) {
   Bytes bytes = encode(gray(20, 20));
   const size_t frame = marker_offsets(bytes, 0xC0).front();

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 
 namespace headrace::jpeg_test {
 namespace {

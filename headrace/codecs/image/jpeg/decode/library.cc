@@ -89,20 +89,20 @@ struct JpegLibraryDecoder::Columns {
 };
 
 // Note [Why a cropped decode equals the slice]
-// jpeg_crop_scanline makes libjpeg treat the crop's edges as the edges of the picture. Upsampling
+// jpeg_crop_scanline makes libjpeg treat the crop's edges as the edges of the image. Upsampling
 // reads one neighboring chroma sample, so we decode one more pixel on each side and drop it
 // afterwards; libjpeg also rounds the left edge down to a multiple of the iMCU. Two more caveats: a
 // crop narrower than two chroma samples changes the upsampling filter, hence the minimum width; and
 // block smoothing of files with missing scans reads two blocks around, so those are not cropped.
-// Rows are skipped only from the picture's top, before anything was read: later skips are inexact
+// Rows are skipped only from the image's top, before anything was read: later skips are inexact
 // in released versions if they start inside a group of rows.
 JpegLibraryDecoder::Columns JpegLibraryDecoder::columns_of(const Window& window,
                                                            const jpeg_decompress_struct& cinfo) {
-  const int picture = int(cinfo.image_width);
+  const int image = int(cinfo.image_width);
   const int least = 2 * DCTSIZE * cinfo.max_h_samp_factor;
   int left = std::max(0, window.x - 1);
-  int right = std::min(picture, window.x + window.width + 1);
-  if (right - left < least) right = std::min(picture, left + least);
+  int right = std::min(image, window.x + window.width + 1);
+  if (right - left < least) right = std::min(image, left + least);
   if (right - left < least) left = std::max(0, right - least);
   return {JDIMENSION(left), JDIMENSION(right - left)};
 }
@@ -110,7 +110,7 @@ JpegLibraryDecoder::Columns JpegLibraryDecoder::columns_of(const Window& window,
 namespace {
 
 // Whether upsampling takes a neighbor from the row below, as libjpeg's fancy filters do.
-bool looks_down(const jpeg_decompress_struct& cinfo) {
+bool reads_row_below(const jpeg_decompress_struct& cinfo) {
   const auto looks = [&](const jpeg_component_info& component) {
     if (component.v_samp_factor * 2 != cinfo.max_v_samp_factor) return false;
     return component.h_samp_factor == cinfo.max_h_samp_factor ||
@@ -241,7 +241,7 @@ Result<void> JpegLibraryDecoder::check_rows(const Window& window) {
   const int missing = session_.first_missing_row();
   if (missing == JpegSession::kNoRow) return {};
   int bottom = window.y + window.height - 1;
-  if (bottom % 2 == 1 && looks_down(cinfo)) {
+  if (bottom % 2 == 1 && reads_row_below(cinfo)) {
     bottom = std::min(bottom + 1, int(cinfo.image_height) - 1);
   }
   const int mcu_height = cinfo.max_v_samp_factor * DCTSIZE;

@@ -23,7 +23,7 @@ class JpegLibraryDecoder {
  private:
   struct Columns;
   struct Route;
-  // Frees libjpeg's memory for a picture, however decoding ends.
+  // Frees libjpeg's memory for an image, however decoding ends.
   struct Closer {
     JpegSession& session;
     ~Closer() { session.close(); }

@@ -12,30 +12,30 @@ void JpegProgressiveDecoder::decode(Task& task) {
   rows_out_.begin(task.job->sink);
   if (!begin(*task.job)) return;
   const int first = rows_.first_mcu_row(), end = rows_.end_mcu_row();
-  const auto scans = std::span(walks_).first(picture_.scans.size());
-  bool sound = true;
-  for (int m = 0; sound && m < end; ++m) {
+  const auto scans = std::span(walks_).first(image_.scans.size());
+  bool valid = true;
+  for (int m = 0; valid && m < end; ++m) {
     clear_row(m >= first);
     for (const std::unique_ptr<Walk>& walk : scans) {
-      sound = sound && walk_row(*walk, m, m >= first);
+      valid = valid && walk_row(*walk, m, m >= first);
     }
-    if (sound && m >= first) transform_row(m);
+    if (valid && m >= first) transform_row(m);
     task.delivered = rows_out_.count();
   }
   // libjpeg reports damage after the last row.
-  const bool to_the_end = end == picture_.header.frame.mcus_high;
+  const bool to_the_end = end == image_.header.frame.mcus_high;
   if (to_the_end) {
-    sound = sound && std::all_of(scans.begin(), scans.end(), [](const auto& walk) {
+    valid = valid && std::all_of(scans.begin(), scans.end(), [](const auto& walk) {
               return walk->bits.at_end() && walk->next == walk->scan->end;
             });
   }
-  if (sound) task.outcome = JpegBaselineDecoder::Outcome::kDecoded;
+  if (valid) task.outcome = JpegBaselineDecoder::Outcome::kDecoded;
 }
 
 bool JpegProgressiveDecoder::begin(const DecodeJob& job) {
-  if (job.strict || !read_progressive_header(job.bytes, picture_)) return false;
+  if (job.strict || !read_progressive_header(job.bytes, image_)) return false;
   bytes_ = job.bytes;
-  const JpegFrame& frame = picture_.header.frame;
+  const JpegFrame& frame = image_.header.frame;
   if (!is_inside(job.window, frame.width, frame.height)) return false;
   for (int c = 0; c < frame.count; ++c) {
     // libjpeg also decodes ratios that it considers unusual.
@@ -48,7 +48,7 @@ bool JpegProgressiveDecoder::begin(const DecodeJob& job) {
 }
 
 void JpegProgressiveDecoder::place_planes() {
-  const JpegFrame& frame = picture_.header.frame;
+  const JpegFrame& frame = image_.header.frame;
   size_t blocks = 0;
   for (int c = 0; c < frame.count; ++c) {
     const JpegComponent& component = frame.component[c];
@@ -73,12 +73,11 @@ void JpegProgressiveDecoder::place_planes() {
 
 bool JpegProgressiveDecoder::open_scans() {
   size_t room = 0;
-  for (const JpegProgressiveScan& scan : picture_.scans)
-    room += scan.end - scan.first + kScanPadding;
+  for (const JpegProgressiveScan& scan : image_.scans) room += scan.end - scan.first + kScanPadding;
   unstuffed_.resize(room);
   uint8_t* unstuffed = unstuffed_.data();
-  for (size_t i = 0; i < picture_.scans.size(); ++i) {
-    const JpegProgressiveScan& scan = picture_.scans[i];
+  for (size_t i = 0; i < image_.scans.size(); ++i) {
+    const JpegProgressiveScan& scan = image_.scans[i];
     if (walks_.size() == i) walks_.push_back(std::make_unique<Walk>());
     Walk& walk = *walks_[i];
     walk.scan = &scan;
@@ -110,7 +109,7 @@ bool JpegProgressiveDecoder::open_segment(Walk& walk) {
 void JpegProgressiveDecoder::clear_row(bool keeps) {
   std::memset(masks_.data(), 0, masks_.size());
   if (!keeps) return;
-  for (int c = 0; c < picture_.header.frame.count; ++c) {
+  for (int c = 0; c < image_.header.frame.count; ++c) {
     const Plane& plane = planes_[c];
     const size_t kept = size_t(plane.kept_end - plane.kept_first) * 64 * sizeof(int16_t);
     for (int y = 0; y < plane.rows; ++y) {
@@ -123,7 +122,7 @@ void JpegProgressiveDecoder::clear_row(bool keeps) {
 // Decodes the scan's part of MCU row m.
 bool JpegProgressiveDecoder::walk_row(Walk& walk, int m, bool keeps) {
   const JpegProgressiveScan& scan = *walk.scan;
-  const JpegFrame& frame = picture_.header.frame;
+  const JpegFrame& frame = image_.header.frame;
   if (scan.count > 1) {  // interleaved, so of DC values
     ScanMcus mcus;
     for (int c = 0; c < scan.count; ++c) {
@@ -213,7 +212,7 @@ bool JpegProgressiveDecoder::cross_restart(Walk& walk) {
 }
 
 void JpegProgressiveDecoder::transform_row(int m) {
-  for (int c = 0; c < picture_.header.frame.count; ++c) {
+  for (int c = 0; c < image_.header.frame.count; ++c) {
     const Plane& plane = planes_[c];
     const JpegRows::Columns columns = rows_.columns(c);
     for (int v = 0; v < plane.rows; ++v) {
@@ -242,7 +241,7 @@ size_t JpegProgressiveDecoder::working_bytes(size_t file_bytes, int width) {
   constexpr size_t kRows = 32, kSample = sizeof(int16_t) + 1 + 3;
   const size_t padded = (size_t(width) + 31) / 32 * 32;
   return file_bytes + JpegFrame{}.component.size() * padded * kRows * kSample +
-         JpegProgressiveHeader::kMost * (sizeof(Walk) + sizeof(JpegProgressiveScan) + kScanPadding);
+         JpegProgressiveHeader::kMax * (sizeof(Walk) + sizeof(JpegProgressiveScan) + kScanPadding);
 }
 
 }  // namespace headrace

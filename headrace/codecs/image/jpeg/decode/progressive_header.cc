@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/image/jpeg/decode/progressive_header.h"
-
 #include <algorithm>
 #include <cstring>
 
+#include "headrace/codecs/image/jpeg/decode/progressive.h"
 #include "headrace/codecs/image/jpeg/decode/session.h"
 #include "headrace/codecs/image/jpeg/headers/header_reader.h"
 
@@ -55,7 +54,7 @@ class ScanHeaderReader {
   // Reads a scan's header.
   bool take(std::span<const uint8_t> body) {
     const JpegFrame& frame = header_.frame;
-    if (frame.count == 0 || body.empty() || out_.scans.size() == JpegProgressiveHeader::kMost)
+    if (frame.count == 0 || body.empty() || out_.scans.size() == JpegProgressiveHeader::kMax)
       return false;
     const int count = body[0];
     if (count < 1 || count > frame.count || body.size() != size_t(4 + 2 * count)) return false;

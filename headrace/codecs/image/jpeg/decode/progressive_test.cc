@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace::jpeg_test {
@@ -41,7 +41,7 @@ Pixels decode_alone(JpegProgressiveDecoder& decoder, const Bytes& bytes, const W
   return out;
 }
 
-std::vector<std::vector<Factors>> ordinary_samplings() {
+std::vector<std::vector<Factors>> common_samplings() {
   return {{{1, 1}, {1, 1}, {1, 1}},
           {{2, 1}, {1, 1}, {1, 1}},
           {{2, 2}, {1, 1}, {1, 1}},
@@ -89,7 +89,7 @@ std::vector<jpeg_scan_info> random_script(Draw& draw, int components) {
 
 FileSpec random_file(Draw& draw) {
   FileSpec spec{.width = 1 + draw.below(140), .height = 1 + draw.below(110)};
-  const auto samplings = ordinary_samplings();
+  const auto samplings = common_samplings();
   spec.sampling = samplings[size_t(draw.below(int(samplings.size())))];
   spec.progressive = true;
   spec.quality = 1 + draw.below(100);
@@ -103,7 +103,7 @@ TEST_P(JpegProgressive, AnyLegalScriptGivesLibjpegsPixels) {
   Draw draw(11);
   for (int i = 0; i < 300; ++i) {
     const FileSpec spec = random_file(draw);
-    if (spec.scans.size() > size_t{JpegProgressiveHeader::kMost}) continue;
+    if (spec.scans.size() > size_t{JpegProgressiveHeader::kMax}) continue;
     const Bytes bytes = encode(spec);
     const Pixels expected = oracle(bytes);
     ASSERT_EQ(expected.warnings, 0);

@@ -146,7 +146,7 @@ std::vector<uint8_t> JpegRowIndex::bytes() const {
   return std::move(out.out);
 }
 
-bool knows_all_rows(std::span<const uint8_t> bytes) {
+bool covers_all_rows(std::span<const uint8_t> bytes) {
   ByteReader in(bytes.subspan(std::min<size_t>(bytes.size(), 1)));
   const auto version = in.number<uint8_t>();
   in.number<uint16_t>();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the MCU rows of a baseline JPEG begin: byte, bit and DC predictors of each; and, in version
 // 2, positions within rows where decoding may begin, a given number of bits or more apart. With it
-// a decoder starts at the window instead of at the top, and a device decodes a picture in short
+// a decoder starts at the window instead of at the top, and a device decodes an image in short
 // segments. Its format: docs/spec/dense-jpeg.md.
 //
 // Parsed as hostile input: offsets ascend and lie inside the file; a wrong index may only affect
-// the speed and pixels of its own picture, never memory safety. The owner of the index ensures that
+// the speed and pixels of its own image, never memory safety. The owner of the index ensures that
 // it belongs to the file (by a hash of the bytes).
 #pragma once
 
@@ -51,15 +51,15 @@ class JpegRowIndex {
   // Inner entries are at least this many bits apart; a multiple of 64.
   static constexpr int kSpacing = 8192;
   // Maximum number of inner entries per row, and maximum distance between two, in MCUs and in bits.
-  static constexpr int kMostInner = 254, kMostMcus = 255, kMostBits = 65535;
+  static constexpr int kMaxInner = 254, kMaxMcus = 255, kMaxBits = 65535;
 
   void clear(const JpegRowLayout& layout, int spacing = kSpacing);
   void add(const JpegRowEntry& entry);
   // Adds to the last row, which then counts as searched. REQUIRES: it comes after the row's last
-  // entry, by at most kMostMcus and kMostBits.
+  // entry, by at most kMaxMcus and kMaxBits.
   void add_inner(const JpegInnerEntry& entry);
   // Fills in the rows from an index of either version; false, with no rows, if it is not an index
-  // of a picture with this layout, or does not fit into this file.
+  // of an image with this layout, or does not fit into this file.
   bool parse(std::span<const uint8_t> bytes, const JpegRowLayout& layout, size_t file_bytes);
   // In version 2.
   std::vector<uint8_t> bytes() const;
@@ -85,8 +85,8 @@ class JpegRowIndex {
   std::vector<JpegInnerEntry> inner_;
 };
 
-// Whether an index covers every row of its picture; one built while decoding may end at the last
+// Whether an index covers every row of its image; one built while decoding may end at the last
 // decoded row. False if the bytes are not an index.
-bool knows_all_rows(std::span<const uint8_t> bytes);
+bool covers_all_rows(std::span<const uint8_t> bytes);
 
 }  // namespace headrace

@@ -13,14 +13,14 @@ namespace {
 
 constexpr int kGroup = 8;  // rows delivered at once, few enough to stay in the L1 cache
 // Kernels read and write beyond a row's samples, up to 64 bytes before and 128 after.
-constexpr int kBehind = 192, kInFront = 64;
+constexpr int kPadAfter = 192, kPadBefore = 64;
 
 constexpr ptrdiff_t rounded_up(ptrdiff_t value, ptrdiff_t to) { return (value + to - 1) / to * to; }
 
 }  // namespace
 
 size_t JpegRows::Plane::bytes() const {
-  return kInFront + size_t(rows + 1) * size_t(stride) + kBehind;
+  return kPadBefore + size_t(rows + 1) * size_t(stride) + kPadAfter;
 }
 
 JpegRows::Plane JpegRows::plane_of(const JpegFrame& frame, const JpegComponent& component,
@@ -33,7 +33,7 @@ JpegRows::Plane JpegRows::plane_of(const JpegFrame& frame, const JpegComponent& 
   plane.from = first - 8 * plane.columns.first;
   plane.count = right / plane.h_ratio - first + 1;
   plane.surplus = window.x - first * plane.h_ratio;
-  plane.stride = rounded_up(8 * plane.columns.count(), 64) + kBehind;
+  plane.stride = rounded_up(8 * plane.columns.count(), 64) + kPadAfter;
   return plane;
 }
 
@@ -45,7 +45,7 @@ void JpegRows::begin(const JpegFrame& frame, const Window& window, ColorMode col
   count_ = frame.count;
   mcu_height_ = 8 * frame.v_max;
   next_ = 0;
-  looks_down_ = false;
+  reads_row_below_ = false;
   first_mcu_row_ = frame.mcus_high;
   end_mcu_row_ = 0;
   bool upsamples = false;
@@ -53,7 +53,7 @@ void JpegRows::begin(const JpegFrame& frame, const Window& window, ColorMode col
     Plane& plane = planes_[c] = plane_of(frame, frame.component[c], window);
     first_mcu_row_ = std::min(first_mcu_row_, plane.top / plane.rows);
     end_mcu_row_ = std::max(end_mcu_row_, plane.bottom / plane.rows + 1);
-    looks_down_ |= plane.looks_up_and_down();
+    reads_row_below_ |= plane.reads_vertical_neighbors();
     upsamples |= plane.upsampling != Upsampling::kNone;
   }
 
@@ -83,18 +83,18 @@ void JpegRows::begin(const JpegFrame& frame, const Window& window, ColorMode col
 void JpegRows::place_buffers() {
   row_ = rounded_up(window_.width, 64);
   delivered_stride_ = channels_ * row_;
-  const size_t wide_bytes = size_t(row_) + kBehind;
+  const size_t wide_bytes = size_t(row_) + kPadAfter;
   size_t bytes = 0;
   for (int c = 0; c < count_; ++c) bytes += planes_[c].bytes();
   if (!in_place_) {
     bytes += count_ * wide_bytes + between_.size() * size_t(row_);
-    bytes += kGroup * size_t(delivered_stride_) + kBehind;
+    bytes += kGroup * size_t(delivered_stride_) + kPadAfter;
   }
   memory_.resize(bytes);
 
   uint8_t* next = memory_.data();
   for (int c = 0; c < count_; ++c) {
-    planes_[c].samples = next + kInFront + planes_[c].stride;
+    planes_[c].samples = next + kPadBefore + planes_[c].stride;
     next += planes_[c].bytes();
   }
   if (in_place_) return;
@@ -110,18 +110,18 @@ JpegRows::Place JpegRows::place(int c, int y) {
 
 void JpegRows::finish(int m) {
   for (int c = 0; c < count_; ++c) {
-    if (planes_[c].looks_aside()) repeat_edges(planes_[c], m);
+    if (planes_[c].reads_horizontal_neighbors()) repeat_edges(planes_[c], m);
   }
   int end = window_.height;
   if (m + 1 < end_mcu_row_) {
-    end = std::min(end, (m + 1) * mcu_height_ - (looks_down_ ? 1 : 0) - window_.y);
+    end = std::min(end, (m + 1) * mcu_height_ - (reads_row_below_ ? 1 : 0) - window_.y);
   }
   while (next_ < end) {
     const int count = in_place_ ? end - next_ : std::min(kGroup, end - next_);
     deliver(next_, count, m);
     next_ += count;
   }
-  if (!looks_down_) return;
+  if (!reads_row_below_) return;
   for (int c = 0; c < count_; ++c) {
     const Plane& plane = planes_[c];
     std::memcpy(plane.samples - plane.stride - 1,
@@ -234,9 +234,9 @@ void JpegRows::convert_inks(const Rows& in, const OutRows& out) {
 size_t JpegRows::working_bytes(const JpegFrame& frame) {
   const Window all{0, 0, frame.width, frame.height};
   const size_t row = size_t(rounded_up(frame.width, 64));
-  size_t bytes = (3 + 4 * kGroup) * row + kBehind;
+  size_t bytes = (3 + 4 * kGroup) * row + kPadAfter;
   for (int c = 0; c < frame.count; ++c) {
-    bytes += plane_of(frame, frame.component[c], all).bytes() + row + kBehind;
+    bytes += plane_of(frame, frame.component[c], all).bytes() + row + kPadAfter;
   }
   return bytes;
 }

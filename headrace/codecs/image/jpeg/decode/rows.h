@@ -4,7 +4,7 @@
 //
 // The caller walks the MCU rows [first_mcu_row(), end_mcu_row()) from top to bottom. For each it
 // writes the samples of the blocks requested here to their positions (idct.h), and calls finish().
-// Only a few sample rows are kept. Owns its buffers between pictures; one thread.
+// Only a few sample rows are kept. Owns its buffers between images; one thread.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ namespace headrace {
 
 class JpegRows {
  public:
-  // REQUIRES: lay_out(frame) was true, the window is inside the picture; frame and sink outlive the
-  // decoding of the picture. Delivers rows in ColorMode's channels, planar (RowBlock::step 1).
+  // REQUIRES: lay_out(frame) was true, the window is inside the image; frame and sink outlive the
+  // decoding of the image. Delivers rows in ColorMode's channels, planar (RowBlock::step 1).
   void begin(const JpegFrame& frame, const Window& window, ColorMode color, RowSink* sink);
 
   // MCU rows that contain the window's rows and the neighbors that upsampling reads.
@@ -34,7 +34,7 @@ class JpegRows {
     int count() const { return end - first; }
   };
   Columns columns(int c) const { return planes_[c].columns; }
-  // True if block row y of component c (y counts from the picture's top) contains needed samples.
+  // True if block row y of component c (y counts from the image's top) contains needed samples.
   bool needs_block_row(int c, int y) const {
     return y >= planes_[c].top / 8 && y <= planes_[c].bottom / 8;
   }
@@ -49,7 +49,7 @@ class JpegRows {
   // completes.
   void finish(int m);
 
-  // Bytes that a picture may need here; for ImageHeader::working_bytes.
+  // Bytes that an image may need here; for ImageHeader::working_bytes.
   static size_t working_bytes(const JpegFrame& frame);
   size_t held_bytes() const { return memory_.capacity(); }
   void free() { memory_.free(); }
@@ -93,11 +93,11 @@ class JpegRows {
   ColorMode color_ = ColorMode::kRGB;
   Conversion conversion_ = Conversion::kNone;
   RowSink* sink_ = nullptr;
-  int count_ = 0;            // number of components
-  int channels_ = 0;         // delivered
-  bool in_place_ = false;    // rows are delivered where they were decoded
-  bool looks_down_ = false;  // upsampling reads the row below, so a row may wait for the next MCU
-                             // row
+  int count_ = 0;                 // number of components
+  int channels_ = 0;              // delivered
+  bool in_place_ = false;         // rows are delivered where they were decoded
+  bool reads_row_below_ = false;  // upsampling reads the row below, so a row may wait for the next
+                                  // MCU row
   int mcu_height_ = 0;
   int first_mcu_row_ = 0, end_mcu_row_ = 0;
   int next_ = 0;  // row of the window

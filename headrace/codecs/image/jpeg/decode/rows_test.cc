@@ -13,7 +13,7 @@
 
 #include "headrace/base/sweep_test_width.h"
 #include "headrace/codecs/image/jpeg/decode/color.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/kernels/dispatch.h"
 #include "headrace/kernels/jpeg/idct.h"
 #include "headrace/kernels/level_test_names.h"
@@ -45,9 +45,9 @@ Pixels expected_pixels(const Bytes& bytes, int components, ColorMode color) {
 }
 
 // A file's coefficients and geometry, both read by libjpeg.
-class Picture {
+class Image {
  public:
-  explicit Picture(Bytes bytes) : bytes_(std::move(bytes)) {
+  explicit Image(Bytes bytes) : bytes_(std::move(bytes)) {
     Decoder decoder;
     Result<std::vector<CoefficientPlane>> planes = decoder.coefficients(bytes_);
     if (!planes) return;
@@ -196,7 +196,7 @@ const std::vector<std::vector<Factors>>& samplings() {
 Bytes encoded(FileSpec spec) {
   int blocks = 0;
   for (const Factors& factors : spec.sampling) blocks += factors.h * factors.v;
-  if (blocks > 10) spec.one_scan_a_component = true;  // too many blocks for an MCU
+  if (blocks > 10) spec.one_scan_per_component = true;  // too many blocks for an MCU
   return encode(spec);
 }
 
@@ -211,24 +211,24 @@ class Rows : public testing::TestWithParam<SimdLevel> {
   void SetUp() override { set_simd_level(GetParam()); }
   void TearDown() override { set_simd_level(available_levels().back()); }
 
-  // The whole picture and a few windows, in every color mode.
-  void expect_equal(Picture& picture, int windows) {
-    const Window all{0, 0, picture.frame.width, picture.frame.height};
-    for (const ColorMode mode : kModes) ASSERT_EQ(picture.compare(rows_, all, mode), "");
+  // The whole image and a few windows, in every color mode.
+  void expect_equal(Image& image, int windows) {
+    const Window all{0, 0, image.frame.width, image.frame.height};
+    for (const ColorMode mode : kModes) ASSERT_EQ(image.compare(rows_, all, mode), "");
     for (int i = 0; i < windows; ++i) {
       const Window window = draw_.window(all.width, all.height);
-      ASSERT_EQ(picture.compare(rows_, window, kModes[draw_.below(3)]), "");
+      ASSERT_EQ(image.compare(rows_, window, kModes[draw_.below(3)]), "");
     }
   }
   void expect_equal(const FileSpec& spec, int windows) {
     SCOPED_TRACE(text_of(spec));
-    Picture picture(encoded(spec));
-    ASSERT_TRUE(picture.ok);
-    expect_equal(picture, windows);
+    Image image(encoded(spec));
+    ASSERT_TRUE(image.ok);
+    expect_equal(image, windows);
   }
 
   Draw draw_{7};
-  JpegRows rows_;  // one for all pictures, as in a decoder
+  JpegRows rows_;  // one for all images, as in a decoder
 };
 
 TEST_P(Rows, EqualTheSliceForEveryWidthAndHeight) {
@@ -257,13 +257,13 @@ TEST_P(Rows, EqualTheSliceAtEveryOffset) {
   for (const std::vector<Factors>& sampling : samplings()) {
     const FileSpec spec{.width = kWidth, .height = kHeight, .sampling = sampling};
     SCOPED_TRACE(text_of(spec));
-    Picture picture(encoded(spec));
-    ASSERT_TRUE(picture.ok);
+    Image image(encoded(spec));
+    ASSERT_TRUE(image.ok);
     for (int i = 0; i < 32 * 32; ++i) {
       Window window{.x = i % 32 + 32 * draw_.below(2), .y = i / 32 + 32 * draw_.below(2)};
       window.width = 1 + draw_.below(draw_.below(2) ? 9 : kWidth - window.x);
       window.height = 1 + draw_.below(draw_.below(2) ? 9 : kHeight - window.y);
-      ASSERT_EQ(picture.compare(rows_, window, ColorMode::kRGB), "");
+      ASSERT_EQ(image.compare(rows_, window, ColorMode::kRGB), "");
     }
   }
 }
@@ -295,8 +295,8 @@ TEST_P(Rows, UseNoMoreMemoryThanAnnounced) {
   for (const std::vector<Factors>& sampling : samplings()) {
     for (const ColorMode mode : kModes) {
       const FileSpec spec{.width = 1 + draw_.below(300), .height = 40, .sampling = sampling};
-      Picture picture(encode({.width = spec.width, .height = 40, .sampling = {{1, 1}}}));
-      JpegFrame& frame = picture.frame;
+      Image image(encode({.width = spec.width, .height = 40, .sampling = {{1, 1}}}));
+      JpegFrame& frame = image.frame;
       frame.count = static_cast<int>(sampling.size());
       frame.color = frame.count == 1 ? JpegColor::kGray : JpegColor::kYCbCr;
       for (int c = 0; c < frame.count; ++c) {
@@ -328,10 +328,10 @@ TEST_P(Rows, EqualTheSliceOfRealFiles) {
     for (size_t i = 0; i < paths.size(); i += step) {
       SCOPED_TRACE(paths[i].filename().string());
       std::ifstream in(paths[i], std::ios::binary);
-      Picture picture(Bytes(std::istreambuf_iterator<char>(in), {}));
+      Image image(Bytes(std::istreambuf_iterator<char>(in), {}));
       // Others are damaged, or of an unsupported type.
-      if (!picture.ok || picture.smoothed || !picture.expected(ColorMode::kRGB).ok) continue;
-      expect_equal(picture, 6);
+      if (!image.ok || image.smoothed || !image.expected(ColorMode::kRGB).ok) continue;
+      expect_equal(image, 6);
       ++compared;
     }
   }

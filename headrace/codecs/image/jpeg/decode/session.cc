@@ -46,7 +46,7 @@ const ErrorCode kNoMemory{
     "declared. Progressive files keep all coefficients, six bytes per pixel for 4:4:4. Lower "
     "memory_limit= or threads=, or lower max_pixels= to reject such images."};
 
-// Fixed memory, in addition to what scales with the picture: modules, tables, the overhead of
+// Fixed memory, in addition to what scales with the image: modules, tables, the overhead of
 // pools.
 constexpr size_t kSessionBytes = size_t{256} << 10;
 
@@ -75,13 +75,13 @@ void JpegSession::create() {
   if (!created) throw std::bad_alloc();
   progress_.progress_monitor = on_progress;
   cinfo_.progress = &progress_;
-  // Note [Why tables are allocated for one picture]
-  // libjpeg keeps Huffman and quantization tables for the next picture, so a file that lacks tables
+  // Note [Why tables are allocated for one image]
+  // libjpeg keeps Huffman and quantization tables for the next image, so a file that lacks tables
   // would be decoded with those of an earlier one, where a new decompressor reports an error:
   // pixels would depend on what the thread decoded before. So close() drops them, and since they
-  // now come from the picture's pool, nothing remains.
+  // now come from the image's pool, nothing remains.
   allocate_ = cinfo_.mem->alloc_small;
-  cinfo_.mem->alloc_small = allocate_for_picture;
+  cinfo_.mem->alloc_small = allocate_for_image;
   keep_coefficients_here();
 }
 
@@ -102,7 +102,7 @@ void JpegSession::keep_coefficients_here() {
   };
 }
 
-void* JpegSession::allocate_for_picture(j_common_ptr cinfo, int, size_t bytes) {
+void* JpegSession::allocate_for_image(j_common_ptr cinfo, int, size_t bytes) {
   return of(cinfo).allocate_(cinfo, JPOOL_IMAGE, bytes);
 }
 
@@ -167,15 +167,15 @@ void JpegSession::on_message(j_common_ptr cinfo, int level) {
 
 void JpegSession::on_progress(j_common_ptr cinfo) {
   JpegSession& session = of(cinfo);
-  const jpeg_decompress_struct& picture = session.cinfo_;
+  const jpeg_decompress_struct& image = session.cinfo_;
   if (!session.reads_scans_) return;
   // Called once per MCU row.
-  for (int c = 0; c < picture.comps_in_scan; ++c) {
-    const jpeg_component_info& component = *picture.cur_comp_info[c];
+  for (int c = 0; c < image.comps_in_scan; ++c) {
+    const jpeg_component_info& component = *image.cur_comp_info[c];
     session.blocks_read_ += int64_t{component.width_in_blocks} * component.v_samp_factor;
   }
   const bool affordable = session.blocks_read_ <= session.blocks_allowed_;
-  if (picture.input_scan_number <= kMaxScans && affordable) return;
+  if (image.input_scan_number <= kMaxScans && affordable) return;
   session.too_many_scans_ = true;
   session.failure_offset_ = session.offset();
   std::longjmp(session.jump_, 1);
@@ -205,7 +205,7 @@ int JpegSession::warnings() const {
 void JpegSession::close() {
   guarded([this] { jpeg_abort_decompress(&cinfo_); });
   arrays_.release();
-  // Note [Why tables are allocated for one picture]
+  // Note [Why tables are allocated for one image]
   std::fill(std::begin(cinfo_.quant_tbl_ptrs), std::end(cinfo_.quant_tbl_ptrs), nullptr);
   std::fill(std::begin(cinfo_.dc_huff_tbl_ptrs), std::end(cinfo_.dc_huff_tbl_ptrs), nullptr);
   std::fill(std::begin(cinfo_.ac_huff_tbl_ptrs), std::end(cinfo_.ac_huff_tbl_ptrs), nullptr);
@@ -236,7 +236,7 @@ Result<void> JpegSession::open(std::span<const uint8_t> bytes) {
 
 Result<void> JpegSession::check_kind() const {
   std::string kind;
-  if (const std::string_view name = undecoded_frame_name(frame_); !name.empty()) kind = name;
+  if (const std::string_view name = unsupported_frame_name(frame_); !name.empty()) kind = name;
   if (cinfo_.data_precision != 8) kind = std::to_string(cinfo_.data_precision) + "-bit";
   if (cinfo_.num_components == 2 || cinfo_.num_components > 4) {
     kind = std::to_string(cinfo_.num_components) + "-component";
@@ -270,7 +270,7 @@ Error JpegSession::failure(const ErrorCode& code) const {
       return error;
     case JERR_SOF_UNSUPPORTED:
     case JERR_UNKNOWN_MARKER:
-      name = undecoded_frame_name(errors_.msg_parm.i[0]);
+      name = unsupported_frame_name(errors_.msg_parm.i[0]);
       break;
     case JERR_BAD_PRECISION:
       error.what = "this is a " + std::to_string(errors_.msg_parm.i[0]) + "-bit JPEG";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One libjpeg-turbo decompressor that is kept between pictures and returns errors as values.
+// One libjpeg-turbo decompressor that is kept between images and returns errors as values.
 //
-// Owns the jpeg_decompress_struct; borrows the bytes of the open picture until close(). For one
+// Owns the jpeg_decompress_struct; borrows the bytes of the open image until close(). For one
 // thread. Messages of the library are kept, never printed; nothing ends the process.
 //
 // Note [Why libjpeg is called through guarded()]
@@ -28,7 +28,7 @@ class JpegSession {
   // A file may hold this many scans; real ones have about ten.
   //
   // Note [What scans may cost]
-  // libjpeg walks the whole picture for each scan, so a small file with a large size in its header
+  // libjpeg walks the whole image for each scan, so a small file with a large size in its header
   // and many empty scans could keep it busy for minutes. So the number of blocks walked
   // is limited in proportion to the file's bytes, beyond a few free walks. A Huffman-coded file
   // spends at least a bit on every block, which allows 32 walks; the free ones are for arithmetic
@@ -44,10 +44,10 @@ class JpegSession {
   // Reads the header, up to the first scan; rejects unsupported types by name. Does not allocate
   // memory in proportion to the header's numbers before start().
   Result<void> open(std::span<const uint8_t> bytes);
-  // Frees what the open picture holds; harmless if none is open.
+  // Frees what the open image holds; harmless if none is open.
   void close();
 
-  // libjpeg's allocations: for pixels, or for all coefficients (always the whole picture's).
+  // libjpeg's allocations: for pixels, or for all coefficients (always the whole image's).
   size_t pixel_bytes() const;
   size_t coefficient_bytes() const;
 
@@ -87,7 +87,7 @@ class JpegSession {
   static void on_message(j_common_ptr cinfo, int level);
   static void on_progress(j_common_ptr cinfo);
   static boolean on_resync(j_decompress_ptr cinfo, int desired);
-  static void* allocate_for_picture(j_common_ptr cinfo, int pool, size_t bytes);
+  static void* allocate_for_image(j_common_ptr cinfo, int pool, size_t bytes);
 
   void create();
   void keep_coefficients_here();

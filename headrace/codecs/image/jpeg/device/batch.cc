@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-// How many of a batch's most recent codes and quantization tables are compared with a picture's:
+// How many of a batch's most recent codes and quantization tables are compared with an image's:
 // files from one camera or encoder share theirs.
 constexpr size_t kCompared = 16;
 
@@ -24,11 +24,11 @@ int32_t number_in(std::vector<T>& known, const T& wanted) {
   return int32_t(known.size() - 1);
 }
 
-ColorKind kind_of(const DevicePicture& picture) {
+ColorKind kind_of(const DeviceImage& image) {
   const auto is = [&](int c, Upsampling upsampling) {
-    return picture.plane[c].upsampling == upsampling;
+    return image.plane[c].upsampling == upsampling;
   };
-  if (picture.components < 3 || picture.color != DeviceColor::kRgbFromYcc ||
+  if (image.components < 3 || image.color != DeviceColor::kRgbFromYcc ||
       !is(0, Upsampling::kNone)) {
     return ColorKind::kAny;
   }
@@ -37,9 +37,9 @@ ColorKind kind_of(const DevicePicture& picture) {
   return ColorKind::kAny;
 }
 
-void add_pieces(std::vector<PieceJob>& jobs, uint32_t picture, uint32_t component, int64_t items) {
+void add_pieces(std::vector<PieceJob>& jobs, uint32_t image, uint32_t component, int64_t items) {
   for (int64_t first = 0; first < items; first += kPiece) {
-    jobs.push_back({picture, component, uint32_t(first)});
+    jobs.push_back({image, component, uint32_t(first)});
   }
 }
 
@@ -63,7 +63,7 @@ void copy_section(const T* section, const std::vector<T>& made) {
 
 void JpegDeviceBatch::clear() {
   sizes_ = {};
-  pictures_.clear();
+  images_.clear();
   codes_.clear();
   quantizations_.clear();
   row_jobs_.clear();
@@ -82,34 +82,34 @@ bool JpegDeviceBatch::add(std::span<const uint8_t> bytes, std::span<const uint8_
 }
 
 void JpegDeviceBatch::add(const JpegDeviceDraft& draft, uint32_t first_word) {
-  DevicePicture picture = draft.picture;
-  const uint32_t number = uint32_t(pictures_.size());
+  DeviceImage image = draft.image;
+  const uint32_t number = uint32_t(images_.size());
   for (size_t i = 0; i < draft.codes.size(); ++i) {
-    picture.code[i] = number_in(codes_, draft.codes[i]);
+    image.code[i] = number_in(codes_, draft.codes[i]);
   }
-  for (int c = 0; c < picture.components; ++c) {
-    DevicePlane& plane = picture.plane[c];
+  for (int c = 0; c < image.components; ++c) {
+    DevicePlane& plane = image.plane[c];
     plane.quantization = number_in(quantizations_, draft.quantizations[size_t(c)]);
     plane.samples = sizes_.sample_bytes;
     sizes_.sample_bytes += draft.sample_bytes(c);
     add_pieces(block_jobs_, number, uint32_t(c), int64_t{plane.columns} * plane.rows);
   }
-  const int64_t eights = picture.out_stride / 8;
-  add_pieces(pixel_jobs_[size_t(kind_of(picture))], number, 0, eights * picture.height);
-  picture.out = sizes_.out_bytes;
+  const int64_t eights = image.out_stride / 8;
+  add_pieces(pixel_jobs_[size_t(kind_of(image))], number, 0, eights * image.height);
+  image.out = sizes_.out_bytes;
   sizes_.out_bytes += draft.out_bytes();
-  picture.first_block += sizes_.blocks;
-  picture.first_word = first_word;
+  image.first_block += sizes_.blocks;
+  image.first_word = first_word;
   const size_t first_job = row_jobs_.size();
   row_jobs_.insert(row_jobs_.end(), draft.row_jobs.begin(), draft.row_jobs.end());
-  for (size_t job = first_job; job < row_jobs_.size(); job += WalkGroup::kMost) {
-    const size_t jobs = std::min(row_jobs_.size() - job, size_t{WalkGroup::kMost});
+  for (size_t job = first_job; job < row_jobs_.size(); job += WalkGroup::kMax) {
+    const size_t jobs = std::min(row_jobs_.size() - job, size_t{WalkGroup::kMax});
     walk_groups_.push_back({number, uint32_t(job), uint32_t(jobs)});
   }
   sizes_.blocks += draft.blocks;
-  pictures_.push_back(picture);
+  images_.push_back(image);
 
-  sizes_.pictures = int64_t(pictures_.size());
+  sizes_.images = int64_t(images_.size());
   sizes_.row_jobs = int64_t(row_jobs_.size());
   sizes_.walk_groups = int64_t(walk_groups_.size());
   sizes_.block_jobs = int64_t(block_jobs_.size());
@@ -123,7 +123,7 @@ void JpegDeviceBatch::add(const JpegDeviceDraft& draft, uint32_t first_word) {
 
 void JpegDeviceBatch::write(uint8_t* upload) const {
   const DeviceJpegMemory at = place(sizes_, upload, nullptr, nullptr);
-  copy_section(at.pictures, pictures_);
+  copy_section(at.images, images_);
   copy_section(at.codes, codes_);
   if (!quantizations_.empty()) {
     std::memcpy(const_cast<int16_t*>(at.quantizations), quantizations_.data(),

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/device/batch_test_pictures.h"
+#include "headrace/codecs/image/jpeg/device/batch_test_images.h"
 
 namespace headrace::jpeg_test {
 namespace {
@@ -106,14 +106,14 @@ TEST(JpegDeviceBatch, CoefficientsEqualLibjpegs) {
     ASSERT_TRUE(device.add(bytes, index_of(bytes), whole(spec)));
     device.decode();
     ASSERT_FALSE(device.refused(0));
-    const DevicePicture& picture = device.batch().picture(0);
+    const DeviceImage& image = device.batch().image(0);
     for (size_t c = 0; c < expected->size(); ++c) {
       const CoefficientPlane& from = (*expected)[c];
-      const DevicePlane& plane = picture.plane[c];
+      const DevicePlane& plane = image.plane[c];
       for (int y = 0; y < from.blocks_high; ++y) {
         for (int x = 0; x < from.blocks_wide; ++x) {
-          const int mcu = (y >> plane.v_shift) * picture.mcu_columns + (x >> plane.h_shift);
-          const int block = mcu * picture.blocks + plane.first_block +
+          const int mcu = (y >> plane.v_shift) * image.mcu_columns + (x >> plane.h_shift);
+          const int block = mcu * image.blocks + plane.first_block +
                             ((y & ((1 << plane.v_shift) - 1)) << plane.h_shift) +
                             (x & ((1 << plane.h_shift) - 1));
           const int16_t* const made = device.memory().coefficients + size_t(block) * 64;
@@ -159,7 +159,7 @@ TEST(JpegDeviceBatch, ImagesOfABatchEqualThoseDecodedAlone) {
     const Bytes bytes = encode(spec);
     const Window window = draw.window(spec.width, spec.height);
     ASSERT_TRUE(batch.add(bytes, index_of(bytes), window));
-    // Rejected pictures leave nothing in the batch.
+    // Rejected images leave nothing in the batch.
     ASSERT_FALSE(batch.add(bytes, {}, window));
     ASSERT_FALSE(batch.add(Bytes(bytes.begin(), bytes.begin() + 30), index_of(bytes), window));
     alone.push_back(*on_device(bytes, index_of(bytes), window));
@@ -193,7 +193,7 @@ TEST(JpegDeviceBatch, UnusualFilesAreLeftToTheCpu) {
   FileSpec progressive = plain, arithmetic = plain, scans = plain;
   progressive.progressive = true;
   arithmetic.arithmetic = true;
-  scans.one_scan_a_component = true;
+  scans.one_scan_per_component = true;
   const std::vector<uint8_t> index = index_of(encode(plain));
   for (const FileSpec& spec :
        {progressive, arithmetic, scans, cmyk(true, JCS_CMYK), cmyk(true, JCS_YCCK)}) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// For any bytes and any index, the device rejects a picture or gives the CPU's pixels.
+// For any bytes and any index, the device rejects an image or gives the CPU's pixels.
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/device/batch_test_pictures.h"
+#include "headrace/codecs/image/jpeg/device/batch_test_images.h"
 #include "headrace/kernels/jpeg/idct.h"
 
 namespace headrace::jpeg_test {
@@ -21,13 +21,13 @@ FileSpec drawn_spec(Draw& draw) {
   return spec;
 }
 
-struct Verdicts {
+struct Outcomes {
   int refused = 0, shown = 0;
 };
 
 // Compares with the CPU, using the same index.
 void compare(const Bytes& bytes, const std::vector<uint8_t>& index, const Window& window,
-             Verdicts& verdicts) {
+             Outcomes& verdicts) {
   const std::optional<Pixels> made = on_device(bytes, index, window);
   if (!made) {
     ++verdicts.refused;
@@ -43,7 +43,7 @@ void compare(const Bytes& bytes, const std::vector<uint8_t>& index, const Window
 
 TEST(JpegDeviceDamage, ChangedBytesAreRefusedOrDecodedAsOnTheCpu) {
   Draw draw(11);
-  Verdicts verdicts;
+  Outcomes verdicts;
   for (int i = 0; i < 1500; ++i) {
     const FileSpec spec = drawn_spec(draw);
     Bytes bytes = encode(spec);
@@ -60,7 +60,7 @@ TEST(JpegDeviceDamage, ChangedBytesAreRefusedOrDecodedAsOnTheCpu) {
 
 TEST(JpegDeviceDamage, TruncatedFilesAreRefusedOrDecodedAsOnTheCpu) {
   Draw draw(12);
-  Verdicts verdicts;
+  Outcomes verdicts;
   for (int i = 0; i < 600; ++i) {
     const FileSpec spec = drawn_spec(draw);
     Bytes bytes = encode(spec);
@@ -73,7 +73,7 @@ TEST(JpegDeviceDamage, TruncatedFilesAreRefusedOrDecodedAsOnTheCpu) {
 
 TEST(JpegDeviceDamage, AWrongIndexIsRefusedOrDecodedAsOnTheCpu) {
   Draw draw(13);
-  Verdicts verdicts;
+  Outcomes verdicts;
   for (int i = 0; i < 1500; ++i) {
     const FileSpec spec = drawn_spec(draw);
     const Bytes bytes = encode(spec);
@@ -123,7 +123,7 @@ TEST(JpegDeviceDamage, EntriesWithWrongDcValuesAreRefused) {
   }
 }
 
-// Tables that belong to another picture, streams of noise: decoding takes at most 65 steps per
+// Tables that belong to another image, streams of noise: decoding takes at most 65 steps per
 // block.
 TEST(JpegDeviceDamage, EveryPassTerminates) {
   Draw draw(14);
@@ -139,21 +139,21 @@ TEST(JpegDeviceDamage, EveryPassTerminates) {
     batch.decode();
     const DeviceJpegMemory& at = batch.memory();
     const auto walk_group = [&](const WalkGroup& group, RowJob job) {
-      DevicePicture picture = batch.batch().picture(group.picture);
-      picture.first_word = picture.first_block = 0;
+      DeviceImage image = batch.batch().image(group.image);
+      image.first_word = image.first_block = 0;
       job.end = uint32_t(draw.below(int(job.end - job.begin) + 1));
       job.begin %= 32;
       job.end += job.begin;
-      std::vector<uint32_t> noise(job.end / 32 + RowJob::kWordsBehind + 1);
+      std::vector<uint32_t> noise(job.end / 32 + RowJob::kPaddingWords + 1);
       for (uint32_t& word : noise) word = uint32_t(draw.below(1 << 30)) * 5u;
       if (draw.below(4) == 0) std::fill(noise.begin(), noise.end(), draw.below(2) ? ~0u : 0u);
       job.first_block = 0;
-      std::vector<int16_t> out(size_t(job.mcus) * size_t(picture.blocks) * 64);
-      const TablesInMemory tables(at.tables[1 - group.picture]);
-      RowWalk<TablesInMemory> walk(tables, picture, job, noise.data(), out.data());
+      std::vector<int16_t> out(size_t(job.mcus) * size_t(image.blocks) * 64);
+      const TablesInMemory tables(at.tables[1 - group.image]);
+      RowWalk<TablesInMemory> walk(tables, image, job, noise.data(), out.data());
       int64_t steps = 0;
       for (; walk.more(); ++steps) walk.step();
-      ASSERT_LE(steps, int64_t{65} * job.mcus * picture.blocks);
+      ASSERT_LE(steps, int64_t{65} * job.mcus * image.blocks);
     };
     for (const WalkGroup& group : batch.batch().walk_groups()) {
       for (const RowJob& job : batch.batch().row_jobs().subspan(group.first_job, group.jobs)) {

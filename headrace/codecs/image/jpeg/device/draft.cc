@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "headrace/codecs/image/jpeg/headers/plane.h"
-#include "headrace/kernels/device_jpeg/device_picture.h"
+#include "headrace/kernels/device_jpeg/device_image.h"
 #include "headrace/kernels/jpeg/huffman.h"
 
 namespace headrace {
@@ -71,7 +71,7 @@ DeviceColor device_color(JpegColor file, ColorMode wanted) {
   const bool gray = wanted == ColorMode::kGray;
   if (file == JpegColor::kYCbCr) return gray ? DeviceColor::kGrayFromYcc : DeviceColor::kRgbFromYcc;
   if (file == JpegColor::kRGB && gray) return DeviceColor::kGrayFromRgb;
-  return DeviceColor::kAsTheyAre;
+  return DeviceColor::kUnconverted;
 }
 
 int channels_wanted(JpegColor file, ColorMode wanted) {
@@ -90,7 +90,7 @@ const DeviceCode* JpegDrafting::code_of(const HuffmanSpec& spec, HuffmanUse use,
   return last.is_usable ? &last.code : nullptr;
 }
 
-// Finds the two sets of codes, between which a bit of the picture's pattern selects.
+// Finds the two sets of codes, between which a bit of the image's pattern selects.
 bool JpegDrafting::find_codes(JpegDeviceDraft& draft) {
   const JpegHeader& header = header_;
   const JpegFrame& frame = header.frame;
@@ -98,7 +98,7 @@ bool JpegDrafting::find_codes(JpegDeviceDraft& draft) {
     return header.dc_slot[c] == header.dc_slot[of] && header.ac_slot[c] == header.ac_slot[of];
   };
   int second = 0;  // the component whose codes are the second set
-  DevicePicture& picture = draft.picture;
+  DeviceImage& image = draft.image;
   for (int c = 0; c < frame.count; ++c) {
     const JpegComponent& component = frame.component[c];
     if (!is_power_of_two(component.h) || !is_power_of_two(component.v)) return false;
@@ -106,8 +106,8 @@ bool JpegDrafting::find_codes(JpegDeviceDraft& draft) {
       if (second > 0 && !is_set(c, second)) return false;
       if (second == 0) second = c;
     }
-    for (int b = component.h * component.v; b > 0; --b, ++picture.blocks) {
-      picture.pattern |= uint32_t(!is_set(c, 0)) << picture.blocks;
+    for (int b = component.h * component.v; b > 0; --b, ++image.blocks) {
+      image.pattern |= uint32_t(!is_set(c, 0)) << image.blocks;
     }
   }
   const auto make = [&](size_t place, int c) {
@@ -126,8 +126,8 @@ bool JpegDrafting::find_codes(JpegDeviceDraft& draft) {
 namespace {
 
 void find_planes(const JpegFrame& frame, JpegDeviceDraft& draft, JpegDeviceRows& rows) {
-  DevicePicture& picture = draft.picture;
-  const Window window{picture.x, picture.y, picture.width, picture.height};
+  DeviceImage& image = draft.image;
+  const Window window{image.x, image.y, image.width, image.height};
   int first_block = 0;
   rows.first = frame.mcus_high;
   rows.left = frame.mcus_wide;
@@ -135,7 +135,7 @@ void find_planes(const JpegFrame& frame, JpegDeviceDraft& draft, JpegDeviceRows&
   for (int c = 0; c < frame.count; ++c) {
     const JpegComponent& component = frame.component[c];
     const JpegPlane plane = jpeg_plane(frame, component, window);
-    DevicePlane& to = picture.plane[c];
+    DevicePlane& to = image.plane[c];
     to.first_column = plane.left / 8;
     to.columns = plane.right / 8 + 1 - to.first_column;
     to.first_row = plane.top / 8;
@@ -158,18 +158,18 @@ void find_planes(const JpegFrame& frame, JpegDeviceDraft& draft, JpegDeviceRows&
     // Values above 32767 wrap, as in libjpeg.
     std::ranges::copy(component.quantization, draft.quantizations[size_t(c)].begin());
   }
-  picture.first_mcu_row = rows.first;
+  image.first_mcu_row = rows.first;
 }
 
 }  // namespace
 
 int64_t JpegDeviceDraft::sample_bytes(int component) const {
-  const DevicePlane& plane = picture.plane[component];
+  const DevicePlane& plane = image.plane[component];
   return aligned(int64_t{plane.stride} * plane.rows * 8);
 }
 
 int64_t JpegDeviceDraft::out_bytes() const {
-  return aligned(int64_t{picture.out_plane} * picture.channels);
+  return aligned(int64_t{image.out_plane} * image.channels);
 }
 
 bool JpegDrafting::begin(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index,
@@ -178,28 +178,28 @@ bool JpegDrafting::begin(std::span<const uint8_t> bytes, std::span<const uint8_t
   if (!read_jpeg_header(bytes, header_)) return false;
   if (!is_inside(window, frame.width, frame.height)) return false;
   if (!index_.parse(row_index, JpegRowLayout::of(header_), bytes.size())) return false;
-  draft.picture = {};
+  draft.image = {};
   draft.row_jobs.clear();
-  DevicePicture& picture = draft.picture;
-  picture.x = window.x;
-  picture.y = window.y;
-  picture.width = window.width;
-  picture.height = window.height;
-  picture.margin = window.x % 8;
-  picture.out_stride = (picture.margin + window.width + 7) / 8 * 8;
-  picture.components = frame.count;
-  picture.channels = channels_wanted(frame.color, color);
-  picture.color = device_color(frame.color, color);
-  if (int64_t{picture.out_stride} * window.height > INT32_MAX / 4) return false;
-  picture.out_plane = picture.out_stride * window.height;
+  DeviceImage& image = draft.image;
+  image.x = window.x;
+  image.y = window.y;
+  image.width = window.width;
+  image.height = window.height;
+  image.margin = window.x % 8;
+  image.out_stride = (image.margin + window.width + 7) / 8 * 8;
+  image.components = frame.count;
+  image.channels = channels_wanted(frame.color, color);
+  image.color = device_color(frame.color, color);
+  if (int64_t{image.out_stride} * window.height > INT32_MAX / 4) return false;
+  image.out_plane = image.out_stride * window.height;
   if (!find_codes(draft)) return false;
   rows_.bytes = bytes;
-  rows_.blocks = picture.blocks;
+  rows_.blocks = image.blocks;
   find_planes(frame, draft, rows_);
   if (!are_known(rows_)) return false;
   walked_ = walked_rows(rows_);
-  picture.mcu_columns = rows_.right - walked_.first_column;
-  picture.first_block = -int64_t{walked_.first_column} * picture.blocks;
+  image.mcu_columns = rows_.right - walked_.first_column;
+  image.first_block = -int64_t{walked_.first_column} * image.blocks;
   draft.blocks = walked_.blocks;
   return true;
 }
@@ -210,7 +210,7 @@ bool make_device_draft(std::span<const uint8_t> bytes, std::span<const uint8_t> 
   thread_local JpegDrafting drafting;
   if (!drafting.begin(bytes, row_index, window, color, draft)) return false;
   const size_t before = streams.size();
-  streams.resize(before + drafting.most_words());
+  streams.resize(before + drafting.max_words());
   const size_t words = drafting.write(streams.data() + before, draft);
   streams.resize(before + words);
   return words > 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One picture for a device to decode: its header, row index and window as input of the kernels in
+// One image for a device to decode: its header, row index and window as input of the kernels in
 // kernels/device_jpeg/, and the bytes of the rows that the window needs.
 //
-// A device takes plain baseline pictures with known rows; the CPU decodes all others, to the same
+// A device takes plain baseline images with known rows; the CPU decodes all others, to the same
 // pixels. Any thread may make drafts.
 #pragma once
 
@@ -13,13 +13,13 @@
 
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/jpeg/device/rows.h"
-#include "headrace/kernels/device_jpeg/device_picture.h"
+#include "headrace/kernels/device_jpeg/device_image.h"
 
 namespace headrace {
 
-// A single picture, as if alone in its batch: the numbers of jobs, words and blocks begin with 0.
+// A single image, as if alone in its batch: the numbers of jobs, words and blocks begin with 0.
 struct JpegDeviceDraft {
-  DevicePicture picture{};
+  DeviceImage image{};
   std::array<DeviceCode, 4> codes;
   std::array<std::array<int16_t, 64>, 3> quantizations;  // of its components
   std::vector<RowJob> row_jobs;
@@ -38,17 +38,17 @@ class JpegDrafting {
   JpegDrafting(const JpegDrafting&) = delete;
   JpegDrafting& operator=(const JpegDrafting&) = delete;
 
-  // False if the CPU has to decode the picture. REQUIRES: the row index belongs to these bytes, to
+  // False if the CPU has to decode the image. REQUIRES: the row index belongs to these bytes, to
   // the best of the index store's knowledge.
   bool begin(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index,
              const Window& window, ColorMode color, JpegDeviceDraft& draft);
   // False if its row index has no inner entries.
   bool is_searched() const { return walked_.are_searched; }
   // Maximum number of words and jobs that write() makes.
-  size_t most_words() const { return walked_.words; }
-  size_t most_jobs() const { return walked_.jobs; }
+  size_t max_words() const { return walked_.words; }
+  size_t max_jobs() const { return walked_.jobs; }
   // Writes the rows' bytes, without stuffing, and the draft's jobs. Returns the number of words
-  // that the picture takes; 0 if the CPU has to decode it.
+  // that the image takes; 0 if the CPU has to decode it.
   size_t write(uint32_t* to, JpegDeviceDraft& draft) const {
     return write_device_rows(rows_, walked_, to, draft.row_jobs);
   }
@@ -58,7 +58,7 @@ class JpegDrafting {
   // Null if the code is invalid, or too large for a device.
   const DeviceCode* code_of(const HuffmanSpec& spec, HuffmanUse use, size_t place);
 
-  // The last picture's code: files of one encoder share theirs.
+  // The last image's code: files of one encoder share theirs.
   struct Code {
     bool is_usable = false;
     HuffmanSpec spec;
@@ -72,7 +72,7 @@ class JpegDrafting {
 };
 
 // Appends the rows' bytes, without stuffing, to `streams`. False if the CPU has to decode the
-// picture; `streams` is then unchanged. REQUIRES: the row index belongs to these bytes, to the best
+// image; `streams` is then unchanged. REQUIRES: the row index belongs to these bytes, to the best
 // of the index store's knowledge.
 bool make_device_draft(std::span<const uint8_t> bytes, std::span<const uint8_t> row_index,
                        const Window& window, ColorMode color, JpegDeviceDraft& draft,

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "headrace/codecs/image/jpeg/device/batch_test_pictures.h"
+#include "headrace/codecs/image/jpeg/device/batch_test_images.h"
 
 using namespace headrace;
 using jpeg_test::Bytes;
@@ -19,16 +19,16 @@ constexpr DecodeLimits kLimits{.max_pixels = 1 << 14};
 // Compares the decoded blocks; the file is complete, so libjpeg finds the same.
 void compare_coefficients(const jpeg_test::DeviceBatch& device,
                           const std::vector<CoefficientPlane>& expected) {
-  const DevicePicture& picture = device.batch().picture(0);
+  const DeviceImage& image = device.batch().image(0);
   for (size_t c = 0; c < expected.size(); ++c) {
     const CoefficientPlane& from = expected[c];
-    const DevicePlane& plane = picture.plane[c];
+    const DevicePlane& plane = image.plane[c];
     for (int y = 0; y < from.blocks_high; ++y) {
       for (int x = 0; x < from.blocks_wide; ++x) {
-        const int mcu = (y >> plane.v_shift) * picture.mcu_columns + (x >> plane.h_shift);
+        const int mcu = (y >> plane.v_shift) * image.mcu_columns + (x >> plane.h_shift);
         const int in_mcu =
             ((y & ((1 << plane.v_shift) - 1)) << plane.h_shift) + (x & ((1 << plane.h_shift) - 1));
-        const size_t block = size_t(mcu * picture.blocks + plane.first_block + in_mcu);
+        const size_t block = size_t(mcu * image.blocks + plane.first_block + in_mcu);
         const int16_t* const wanted = &from.coefficients[size_t(y * from.blocks_wide + x) * 64];
         if (!std::equal(wanted, wanted + 64, device.memory().coefficients + block * 64)) {
           std::abort();

@@ -12,11 +12,11 @@ namespace headrace {
 namespace {
 
 // Words of zeros after a run's bytes, because kernels read three words ahead.
-constexpr size_t kZeroWords = RowJob::kWordsBehind + 1;
+constexpr size_t kZeroWords = RowJob::kPaddingWords + 1;
 // Bytes after the last one that unstuff() may write.
 constexpr size_t kUnstuffRoom = 64;
-// Limit per picture, so that its bits can be counted in 32 bits.
-constexpr size_t kMostWords = size_t{1} << 25;
+// Limit per image, so that its bits can be counted in 32 bits.
+constexpr size_t kMaxWords = size_t{1} << 25;
 
 // Unstuffs `wanted` bytes or slightly more, or those up to a marker or the end.
 Unstuffed unstuff_some(std::span<const uint8_t> in, size_t wanted, uint8_t* out) {
@@ -102,13 +102,13 @@ class DeviceRow {
             std::vector<RowJob>& jobs)
       : rows_(rows), row_(row), columns_(columns), to_(to), jobs_(jobs) {}
 
-  // Returns false if the CPU has to decode the picture. Moves `word` past the row's last one.
+  // Returns false if the CPU has to decode the image. Moves `word` past the row's last one.
   bool add(size_t& word);
 
  private:
   // Where a segment begins: an entry of the row index, or the first MCU after a marker.
   using Begin = JpegInnerEntry;
-  // Bytes of the row without stuffing: bit 0 of the first byte is `first_bit` of the picture's
+  // Bytes of the row without stuffing: bit 0 of the first byte is `first_bit` of the image's
   // words.
   struct Run {
     int64_t first_bit = 0;
@@ -257,7 +257,7 @@ bool DeviceRow::ends_in_file() const {
 }
 
 // Maximum number of runs in a row: one, or the number of parts between markers.
-size_t most_runs(const JpegDeviceRows& rows) {
+size_t max_runs(const JpegDeviceRows& rows) {
   const int interval = rows.header.restart_interval;
   return interval ? size_t(rows.header.frame.mcus_wide / interval) + 2 : 1;
 }
@@ -288,7 +288,7 @@ bool are_known(const JpegDeviceRows& rows) {
 
 JpegWalkedRows walked_rows(const JpegDeviceRows& rows) {
   JpegWalkedRows out{.first_column = rows.left};
-  const size_t runs = most_runs(rows);
+  const size_t runs = max_runs(rows);
   for (int row = rows.first; row < rows.end; ++row) {
     const Entries entries(rows, row);
     const JpegInnerEntry *const begin = entries.begin(), *const beyond = entries.beyond();
@@ -309,7 +309,7 @@ size_t write_device_rows(const JpegDeviceRows& rows, const JpegWalkedRows& walke
                          std::vector<RowJob>& jobs) {
   const int columns = rows.right - walked.first_column;
   const size_t first_job = jobs.size();
-  if (walked.words > kMostWords) return 0;
+  if (walked.words > kMaxWords) return 0;
   jobs.reserve(first_job + walked.jobs);
   size_t word = 0;
   for (int row = rows.first; row < rows.end; ++row) {

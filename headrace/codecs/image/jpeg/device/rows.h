@@ -10,7 +10,7 @@
 
 #include "headrace/codecs/image/jpeg/decode/row_index.h"
 #include "headrace/codecs/image/jpeg/headers/header.h"
-#include "headrace/kernels/device_jpeg/device_picture.h"
+#include "headrace/kernels/device_jpeg/device_image.h"
 
 namespace headrace {
 
@@ -38,7 +38,7 @@ JpegWalkedRows walked_rows(const JpegDeviceRows& rows);
 
 // Writes the bytes of the rows and appends jobs, longest first, whose words and blocks are numbered
 // as if the first decoded column were 0. Returns the number of words; 0 if the CPU has to decode
-// the picture (some jobs may have been appended then): an entry does not belong to these bytes, the
+// the image (some jobs may have been appended then): an entry does not belong to these bytes, the
 // bytes end, or a marker is not the expected one.
 size_t write_device_rows(const JpegDeviceRows& rows, const JpegWalkedRows& walked, uint32_t* to,
                          std::vector<RowJob>& jobs);

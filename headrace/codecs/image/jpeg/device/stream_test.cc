@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "headrace/codecs/image/jpeg/device/batch.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/device/cuda/cuda_devices.h"
 #include "headrace/device/simulated/simulated_device.h"
 

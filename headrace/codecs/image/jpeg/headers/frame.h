@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The geometry of a JPEG picture (ISO/IEC 10918-1, A.1): components, blocks, MCUs. Plain data
+// The geometry of a JPEG image (ISO/IEC 10918-1, A.1): components, blocks, MCUs. Plain data
 // shared by our decoders and the packer; nothing here reads bytes.
 #pragma once
 

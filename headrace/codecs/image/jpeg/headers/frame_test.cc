@@ -37,7 +37,7 @@ Bytes header_with(int count, const std::array<int, 4>& ids, bool jfif, int adobe
   return file;
 }
 
-J_COLOR_SPACE libjpegs_guess(const Bytes& file) {
+J_COLOR_SPACE guessed_by_libjpeg(const Bytes& file) {
   jpeg_decompress_struct cinfo{};
   jpeg_error_mgr errors{};
   cinfo.err = jpeg_std_error(&errors);  // an error here is a bug in the test and aborts it
@@ -50,7 +50,7 @@ J_COLOR_SPACE libjpegs_guess(const Bytes& file) {
   return guess;
 }
 
-J_COLOR_SPACE libjpegs_name(JpegColor color) {
+J_COLOR_SPACE libjpeg_color_space_of(JpegColor color) {
   switch (color) {
     case JpegColor::kGray:
       return JCS_GRAYSCALE;
@@ -79,8 +79,8 @@ TEST(JpegColorSpace, EqualsTheOneLibjpegGuesses) {
         for (const int transform : {kNoAdobeMarker, 0, 1, 2, 3, 255}) {
           SCOPED_TRACE(testing::Message() << count << " components, ids from " << names[0]
                                           << ", JFIF " << jfif << ", transform " << transform);
-          EXPECT_EQ(libjpegs_name(jpeg_color_of(count, names, jfif, transform)),
-                    libjpegs_guess(header_with(count, names, jfif, transform)));
+          EXPECT_EQ(libjpeg_color_space_of(jpeg_color_of(count, names, jfif, transform)),
+                    guessed_by_libjpeg(header_with(count, names, jfif, transform)));
         }
       }
     }

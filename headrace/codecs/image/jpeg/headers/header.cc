@@ -8,12 +8,12 @@ namespace {
 
 // The header of the single scan.
 bool take_scan(std::span<const uint8_t> body, JpegHeader& header) {
-  JpegFrame& picture = header.frame;
+  JpegFrame& image = header.frame;
   const JpegTables& tables = header.tables;
-  const size_t count = size_t(picture.count);
+  const size_t count = size_t(image.count);
   if (count == 0 || body.size() != 4 + 2 * count || body[0] != count) return false;
   for (size_t c = 0; c < count; ++c) {
-    JpegComponent& component = picture.component[c];
+    JpegComponent& component = image.component[c];
     const int dc = body[2 + 2 * c] >> 4, ac = body[2 + 2 * c] & 15;
     if (body[1 + 2 * c] != component.id || dc > 3 || ac > 3) return false;
     if (!(tables.dc_seen >> dc & 1) || !(tables.ac_seen >> ac & 1)) return false;

@@ -15,7 +15,7 @@ namespace headrace {
 
 struct JpegHeader {
   JpegFrame frame;  // laid out
-  // MCU rows that libjpeg reads as one: a gray picture's vertical factor, which has no other
+  // MCU rows that libjpeg reads as one: a gray image's vertical factor, which has no other
   // effect.
   int rows_at_once = 1;
   int restart_interval = 0;

@@ -71,35 +71,35 @@ bool JpegHeaderReader::take(const JpegSegment& segment) {
 }
 
 void JpegHeaderReader::find_color() {
-  JpegFrame& picture = header_.frame;
+  JpegFrame& image = header_.frame;
   std::array<int, 4> ids{};
-  for (int c = 0; c < picture.count; ++c) ids[size_t(c)] = picture.component[c].id;
-  picture.color = jpeg_color_of(picture.count, ids, jfif_, adobe_);
+  for (int c = 0; c < image.count; ++c) ids[size_t(c)] = image.component[c].id;
+  image.color = jpeg_color_of(image.count, ids, jfif_, adobe_);
 }
 
 bool JpegHeaderReader::frame(std::span<const uint8_t> body) {
-  JpegFrame& picture = header_.frame;
-  if (picture.count != 0 || body.size() < 6 || body[0] != 8) return false;
-  picture.height = int(big_u16(body, 1));
-  picture.width = int(big_u16(body, 3));
+  JpegFrame& image = header_.frame;
+  if (image.count != 0 || body.size() < 6 || body[0] != 8) return false;
+  image.height = int(big_u16(body, 1));
+  image.width = int(big_u16(body, 3));
   const int count = body[5];
   if ((count != 1 && count != 3) || body.size() != size_t(6 + 3 * count)) return false;
-  if (picture.width > kLargestJpegSide || picture.height > kLargestJpegSide) return false;
+  if (image.width > kLargestJpegSide || image.height > kLargestJpegSide) return false;
   for (int c = 0; c < count; ++c) {
     const std::span<const uint8_t> field = body.subspan(6 + 3 * c, 3);
-    JpegComponent& component = picture.component[c];
+    JpegComponent& component = image.component[c];
     component.id = field[0];
     component.h = field[1] >> 4;
     component.v = field[1] & 15;
     component.quantization_slot = field[2];
     if (field[2] > 3 || !is_factor(component.h) || !is_factor(component.v)) return false;
     for (int other = 0; other < c; ++other) {
-      if (picture.component[other].id == component.id) return false;
+      if (image.component[other].id == component.id) return false;
     }
   }
-  picture.count = count;
-  header_.rows_at_once = count == 1 ? picture.component[0].v : 1;
-  return lay_out(picture) && blocks_in_mcu(picture) <= 10;
+  image.count = count;
+  header_.rows_at_once = count == 1 ? image.component[0].v : 1;
+  return lay_out(image) && blocks_in_mcu(image) <= 10;
 }
 
 }  // namespace headrace

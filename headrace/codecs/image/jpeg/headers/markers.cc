@@ -61,7 +61,7 @@ JpegMarkers read_jpeg_markers(std::span<const uint8_t> bytes) {
   }
 }
 
-std::string_view undecoded_frame_name(int marker) {
+std::string_view unsupported_frame_name(int marker) {
   switch (marker) {
     case 0xC3:
       return "lossless";

@@ -18,6 +18,6 @@ struct JpegMarkers {
 JpegMarkers read_jpeg_markers(std::span<const uint8_t> bytes);
 
 // "lossless" for 0xC3 and so on: the name of an unsupported frame type, or empty.
-std::string_view undecoded_frame_name(int marker);
+std::string_view unsupported_frame_name(int marker);
 
 }  // namespace headrace

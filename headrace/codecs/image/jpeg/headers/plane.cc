@@ -31,13 +31,14 @@ JpegPlane jpeg_plane(const JpegFrame& frame, const JpegComponent& component, con
   const int right = window.x + window.width - 1, bottom = window.y + window.height - 1;
   plane.left = window.x / plane.h_ratio;
   plane.right = right / plane.h_ratio;
-  if (plane.looks_aside()) {  // each of a sample's two outputs reads the neighbor on its side
+  if (plane.reads_horizontal_neighbors()) {  // each of a sample's two outputs reads the neighbor on
+                                             // its side
     if (window.x % 2 == 0) plane.left = std::max(0, plane.left - 1);
     if (right % 2 == 1) plane.right = std::min(plane.width - 1, plane.right + 1);
   }
   plane.top = window.y / plane.v_ratio;
   plane.bottom = bottom / plane.v_ratio;
-  if (plane.looks_up_and_down()) {
+  if (plane.reads_vertical_neighbors()) {
     if (window.y % 2 == 0) plane.top = std::max(0, plane.top - 1);
     if (bottom % 2 == 1) plane.bottom = std::min(plane.height - 1, plane.bottom + 1);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The codec of packed pictures: rows of bit planes -> samples -> rows of a window. Only reads the
+// The codec of packed images: rows of bit planes -> samples -> rows of a window. Only reads the
 // groups of blocks that the window needs.
 #include "headrace/codecs/codec.h"
 
@@ -34,7 +34,7 @@ class PackedJpegDecoder final : public ImageDecoder {
   Result<void> decode_row(int c, int y);
   Result<void> check_all();
 
-  PackedPicture picture_;
+  PackedImage image_;
   PackedRows packed_;
   BlockPlanes planes_;
   std::array<IdctTable, 4> tables_;
@@ -42,21 +42,21 @@ class PackedJpegDecoder final : public ImageDecoder {
 };
 
 Result<ImageHeader> PackedJpegDecoder::read_header(std::span<const uint8_t> bytes) {
-  const Result<PackedPicture> picture = parse_packed_jpeg(bytes);
-  if (!picture) return Error(picture.error());
-  const JpegFrame& frame = picture->frame;
+  const Result<PackedImage> image = parse_packed_jpeg(bytes);
+  if (!image) return Error(image.error());
+  const JpegFrame& frame = image->frame;
   ImageHeader header;
   header.width = frame.width;
   header.height = frame.height;
   header.channels = frame.count;
   header.inks = frame.count == 4;
-  header.exif_orientation = picture->exif_orientation;
+  header.exif_orientation = image->exif_orientation;
   int widest = 0;
   for (const JpegComponent& component : frame.component) {
     widest = std::max(widest, component.blocks_wide);
   }
   header.working_bytes = JpegRows::working_bytes(frame) + BlockPlanes::bytes_of(widest) +
-                         picture->longest_row + kPackedReach;
+                         image->longest_row + kPackedReach;
   return header;
 }
 
@@ -71,17 +71,17 @@ void PackedJpegDecoder::decode(std::span<DecodeJob> jobs) {
 }
 
 Result<void> PackedJpegDecoder::decode_window(const DecodeJob& job) {
-  Result<PackedPicture> parsed = parse_packed_jpeg(job.bytes);
+  Result<PackedImage> parsed = parse_packed_jpeg(job.bytes);
   if (!parsed) return std::move(parsed.error());
-  picture_ = *parsed;
-  const JpegFrame& frame = picture_.frame;
+  image_ = *parsed;
+  const JpegFrame& frame = image_.frame;
   const Window& window = job.window;
   if (!is_inside(window, frame.width, frame.height)) {
     return Error{.code = &kPackedHeader,
                  .what = "the window lies outside the image of " + std::to_string(frame.width) +
                          " x " + std::to_string(frame.height)};
   }
-  packed_.begin(picture_);
+  packed_.begin(image_);
   if (job.strict) {
     if (Result<void> checked = check_all(); !checked) return checked;
   }
@@ -117,10 +117,10 @@ Result<void> PackedJpegDecoder::decode_row(int c, int y) {
   return {};
 }
 
-// Checks every row of the picture, regardless of the window.
+// Checks every row of the image, regardless of the window.
 Result<void> PackedJpegDecoder::check_all() {
-  for (int c = 0; c < picture_.frame.count; ++c) {
-    const JpegComponent& component = picture_.frame.component[c];
+  for (int c = 0; c < image_.frame.count; ++c) {
+    const JpegComponent& component = image_.frame.component[c];
     planes_.resize(component.blocks_wide);
     for (int y = 0; y < component.blocks_high; ++y) {
       PackedRow row;
@@ -134,10 +134,10 @@ Result<void> PackedJpegDecoder::check_all() {
 
 Result<std::vector<CoefficientPlane>> PackedJpegDecoder::coefficients(
     std::span<const uint8_t> bytes) {
-  const Result<PackedPicture> picture = parse_packed_jpeg(bytes);
-  if (!picture) return Error(picture.error());
+  const Result<PackedImage> image = parse_packed_jpeg(bytes);
+  if (!image) return Error(image.error());
   try {
-    return unpack_coefficients(*picture);
+    return unpack_coefficients(*image);
   } catch (const std::bad_alloc&) {
     return Error{.code = &kPackedMemory, .what = "no memory for the coefficients of the image"};
   }
@@ -152,7 +152,7 @@ const CodecRecord kPackedJpeg{
         "libjpeg-turbo, for the file that was packed, with the accurate integer IDCT and fancy "
         "upsampling, byte for byte; gray and CMYK conversion as Pillow",
     .suffixes = {},
-    .sniff = is_packed_picture,
+    .sniff = is_packed_image,
     .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<PackedJpegDecoder>(); },
     .enters_rows = true,
     .opaque = true};

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -14,6 +12,7 @@
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/jpeg/decode/baseline.h"
 #include "headrace/codecs/image/jpeg/headers/markers.h"
+#include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/codecs/image/jpeg/parts/parts.h"
 #include "headrace/storage/zstd.h"
 
@@ -39,7 +38,7 @@ constexpr size_t kFixedBytes = 6;
 
 constexpr int kZstdLevel = 9;
 // Limits on the size of a decompressed remainder: lengths are checked before allocation.
-constexpr size_t kMostGrowth = 1024, kAlwaysAllowed = 64 << 10;
+constexpr size_t kMaxGrowth = 1024, kAlwaysAllowed = 64 << 10;
 
 Error damaged(std::string what) { return {.code = &kDamaged, .what = std::move(what)}; }
 
@@ -123,7 +122,7 @@ std::vector<uint8_t> blob(const DenseParts& parts) {
 }
 
 bool allowed_growth(size_t stored, size_t size) {
-  return size <= kAlwaysAllowed || size / kMostGrowth <= stored;
+  return size <= kAlwaysAllowed || size / kMaxGrowth <= stored;
 }
 
 Result<std::vector<uint8_t>> remainder_of(const DenseParts& parts) {
@@ -162,7 +161,7 @@ std::vector<uint8_t> kept(Bytes jpeg) {
   return blob({.row_index = index, .jpeg = jpeg});
 }
 
-// A baseline file made from a picture, and the rest of the original as stored.
+// A baseline file made from an image, and the rest of the original as stored.
 struct Made {
   std::vector<uint8_t> jpeg, remainder;
   uint8_t flags = kRemade;
@@ -292,10 +291,10 @@ Result<std::vector<uint8_t>> jpeg_from_dense(Bytes stored) {
   if (!parts->remade()) return std::vector<uint8_t>(parts->jpeg.begin(), parts->jpeg.end());
   Result<std::vector<uint8_t>> remainder = remainder_of(*parts);
   if (!remainder) return remainder;
-  Result<JpegParts> picture = read_jpeg_parts(parts->jpeg);
-  if (!picture) return damaged("its JPEG is damaged: " + picture.error().what);
-  picture->remainder = std::move(*remainder);
-  Result<std::vector<uint8_t>> original = join_jpeg(*picture);
+  Result<JpegParts> image = read_jpeg_parts(parts->jpeg);
+  if (!image) return damaged("its JPEG is damaged: " + image.error().what);
+  image->remainder = std::move(*remainder);
+  Result<std::vector<uint8_t>> original = join_jpeg(*image);
   if (!original) return damaged(original.error().what);
   return original;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
-
 #include <gtest/gtest.h>
 
-#include "headrace/codecs/image/jpeg/device/batch_test_pictures.h"
+#include "headrace/codecs/image/jpeg/device/batch_test_images.h"
+#include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/codecs/image/jpeg/parts/parts_test_files.h"
 
 namespace headrace {
@@ -23,7 +22,7 @@ Bytes with_orientation(Bytes file, int orientation) {
   return file;
 }
 
-std::vector<Bytes> pictures() {
+std::vector<Bytes> images() {
   std::vector<Bytes> files;
   for (const bool progressive : {false, true}) {
     for (const int interval : {0, 3}) {
@@ -45,7 +44,7 @@ std::vector<Bytes> pictures() {
       }
     }
   }
-  FileSpec spec{.width = 200, .height = 150, .one_scan_a_component = true};
+  FileSpec spec{.width = 200, .height = 150, .one_scan_per_component = true};
   files.push_back(jpeg_test::encode(spec));
   return files;
 }
@@ -87,7 +86,7 @@ class Opened {
 
 TEST(DenseJpeg, RestoresTheFileAndThePixels) {
   jpeg_test::Draw draw(5);
-  for (const Bytes& file : pictures()) {
+  for (const Bytes& file : images()) {
     const Result<Bytes> stored = dense_from_jpeg(file);
     ASSERT_TRUE(stored) << stored.error().message();
     const Result<Bytes> original = jpeg_from_dense(*stored);
@@ -140,12 +139,12 @@ TEST(DenseJpeg, OfVersion1IsReadWithItsRows) {
 }
 
 TEST(DenseJpeg, IsAboutAsSmallAsTheFile) {
-  for (const Bytes& file : pictures()) {
+  for (const Bytes& file : images()) {
     const Result<Bytes> stored = dense_from_jpeg(file);
     ASSERT_TRUE(stored);
     const size_t index = view_of_dense(*stored)->row_index.size();
     EXPECT_LT(stored->size() - index, file.size() * 108 / 100 + 64);
-    // Narrow pictures have many rows for their size.
+    // Narrow images have many rows for their size.
     EXPECT_LE(index, 12 + 12 * size_t{203 / 8 + 1} + file.size() / 100);
   }
 }

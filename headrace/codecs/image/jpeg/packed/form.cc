@@ -33,9 +33,9 @@ int rows_of(const JpegFrame& frame) {
 }
 
 // Parses sizes, colors, and components with their tables. Returns the offset after them.
-Result<size_t> parse_frame(PackedPicture& picture) {
-  const std::span<const uint8_t> bytes = picture.bytes;
-  JpegFrame& frame = picture.frame;
+Result<size_t> parse_frame(PackedImage& image) {
+  const std::span<const uint8_t> bytes = image.bytes;
+  JpegFrame& frame = image.frame;
   frame.count = bytes[10];
   const int tables = bytes[17];
   if (frame.count < 1 || frame.count > 4 || tables < 1 || tables > 4) {
@@ -55,8 +55,8 @@ Result<size_t> parse_frame(PackedPicture& picture) {
     const size_t at = kPackedHeaderBytes + kPackedComponentBytes * c;
     JpegComponent& component = frame.component[c];
     component.id = bytes[at];
-    component.h = picture.sampling[c][0] = bytes[at + 1] >> 4;
-    component.v = picture.sampling[c][1] = bytes[at + 1] & 15;
+    component.h = image.sampling[c][0] = bytes[at + 1] >> 4;
+    component.v = image.sampling[c][1] = bytes[at + 1] & 15;
     component.quantization_slot = bytes[at + 2];
     if (bytes[at + 3] >= tables) return damaged("invalid quantization table", at + 3);
     const size_t table = tables_at + kPackedTableBytes * bytes[at + 3];
@@ -68,40 +68,40 @@ Result<size_t> parse_frame(PackedPicture& picture) {
   return end;
 }
 
-size_t length_of_row(const PackedPicture& picture, size_t i) {
-  const size_t at = picture.lengths + i * picture.length_bytes;
-  if (picture.length_bytes == 4) return field<uint32_t>(picture.bytes, at);
-  return field<uint16_t>(picture.bytes, at);
+size_t length_of_row(const PackedImage& image, size_t i) {
+  const size_t at = image.lengths + i * image.length_bytes;
+  if (image.length_bytes == 4) return field<uint32_t>(image.bytes, at);
+  return field<uint16_t>(image.bytes, at);
 }
 
 // Finds the positions of everything after the frame's header.
-Result<void> parse_extents(PackedPicture& picture) {
-  const std::span<const uint8_t> bytes = picture.bytes;
-  const size_t rows = static_cast<size_t>(rows_of(picture.frame));
+Result<void> parse_extents(PackedImage& image) {
+  const std::span<const uint8_t> bytes = image.bytes;
+  const size_t rows = static_cast<size_t>(rows_of(image.frame));
   const size_t rows_bytes = field<uint32_t>(bytes, 20);
   const size_t remainder_bytes = field<uint32_t>(bytes, 24);
-  picture.rows = picture.lengths + rows * picture.length_bytes;
-  picture.rows_end = picture.rows + rows_bytes;
-  if (picture.rows_end + remainder_bytes != bytes.size()) {
-    return damaged("the header describes " + std::to_string(picture.rows_end + remainder_bytes) +
+  image.rows = image.lengths + rows * image.length_bytes;
+  image.rows_end = image.rows + rows_bytes;
+  if (image.rows_end + remainder_bytes != bytes.size()) {
+    return damaged("the header describes " + std::to_string(image.rows_end + remainder_bytes) +
                        " bytes, not " + std::to_string(bytes.size()),
                    bytes.size());
   }
   size_t sum = 0;
   for (size_t i = 0; i < rows; ++i) {
-    const size_t length = length_of_row(picture, i);
-    picture.longest_row = std::max(picture.longest_row, length);
+    const size_t length = length_of_row(image, i);
+    image.longest_row = std::max(image.longest_row, length);
     sum += length;
   }
   size_t least = 0;  // limits the memory that a small file can request
-  for (int c = 0; c < picture.frame.count; ++c) {
-    const JpegComponent& component = picture.frame.component[c];
+  for (int c = 0; c < image.frame.count; ++c) {
+    const JpegComponent& component = image.frame.component[c];
     least += component.blocks_high * packed_row_tables(component.blocks_wide);
   }
   if (least > rows_bytes) return damaged("rows are shorter than their tables", 20);
-  if (sum != rows_bytes) return damaged("the rows' lengths do not add up", picture.lengths);
-  picture.remainder = bytes.subspan(picture.rows_end);
-  picture.remainder_bytes = field<uint32_t>(bytes, 28);
+  if (sum != rows_bytes) return damaged("the rows' lengths do not add up", image.lengths);
+  image.remainder = bytes.subspan(image.rows_end);
+  image.remainder_bytes = field<uint32_t>(bytes, 28);
   return {};
 }
 
@@ -117,7 +117,7 @@ const ErrorCode kPackedDamaged{
     "A row of blocks in a packed image, or the stored remainder of its file, is longer or shorter "
     "than its own tables state: the bytes were damaged. Pack the image again from its file."};
 
-bool is_packed_picture(std::span<const uint8_t> bytes) {
+bool is_packed_image(std::span<const uint8_t> bytes) {
   return bytes.size() >= kPackedSignature.size() &&
          std::equal(kPackedSignature.begin(), kPackedSignature.end(), bytes.begin());
 }
@@ -128,8 +128,8 @@ Error damaged_row(const PackedRows& rows, int c, int y) {
                .where = {.offset = static_cast<int64_t>(rows.offset(c, y))}};
 }
 
-Result<PackedPicture> parse_packed_jpeg(std::span<const uint8_t> bytes) {
-  if (!is_packed_picture(bytes)) return damaged("the signature is missing", 0);
+Result<PackedImage> parse_packed_jpeg(std::span<const uint8_t> bytes) {
+  if (!is_packed_image(bytes)) return damaged("the signature is missing", 0);
   if (bytes.size() < kPackedHeaderBytes)
     return damaged("the bytes end inside the header", bytes.size());
   if (bytes[8] != kPackedVersion || (bytes[9] & ~(kLongRows | kCompressedRemainder)) ||
@@ -139,29 +139,29 @@ Result<PackedPicture> parse_packed_jpeg(std::span<const uint8_t> bytes) {
                          std::to_string(bytes[9]) + ", " + std::to_string(bytes[18]),
                  .where = {.offset = 8}};
   }
-  PackedPicture picture;
-  picture.bytes = bytes;
-  picture.length_bytes = bytes[9] & kLongRows ? 4 : 2;
-  picture.compressed = bytes[9] & kCompressedRemainder;
-  picture.exif_orientation = bytes[16];
+  PackedImage image;
+  image.bytes = bytes;
+  image.length_bytes = bytes[9] & kLongRows ? 4 : 2;
+  image.compressed = bytes[9] & kCompressedRemainder;
+  image.exif_orientation = bytes[16];
   if (bytes[16] < 1 || bytes[16] > 8) return damaged("invalid orientation", 16);
-  const Result<size_t> lengths = parse_frame(picture);
+  const Result<size_t> lengths = parse_frame(image);
   if (!lengths) return Error(lengths.error());
-  picture.lengths = *lengths;
-  if (Result<void> extents = parse_extents(picture); !extents) return std::move(extents.error());
-  return picture;
+  image.lengths = *lengths;
+  if (Result<void> extents = parse_extents(image); !extents) return std::move(extents.error());
+  return image;
 }
 
-void PackedRows::begin(const PackedPicture& picture) {
-  picture_ = &picture;
-  const auto rows = static_cast<size_t>(rows_of(picture.frame));
+void PackedRows::begin(const PackedImage& image) {
+  image_ = &image;
+  const auto rows = static_cast<size_t>(rows_of(image.frame));
   offsets_.resize(rows + 1);
-  offsets_[0] = picture.rows;
-  for (size_t i = 0; i < rows; ++i) offsets_[i + 1] = offsets_[i] + length_of_row(picture, i);
+  offsets_[0] = image.rows;
+  for (size_t i = 0; i < rows; ++i) offsets_[i + 1] = offsets_[i] + length_of_row(image, i);
 }
 
 int PackedRows::number_of(int c, int y) const {
-  const JpegFrame& frame = picture_->frame;
+  const JpegFrame& frame = image_->frame;
   const int m = y / frame.component[c].v;
   int number = y - m * frame.component[c].v;
   for (int other = 0; other < frame.count; ++other) {
@@ -174,14 +174,14 @@ int PackedRows::number_of(int c, int y) const {
 bool PackedRows::open(int c, int y, PackedRow& row) {
   const int number = number_of(c, y);
   const size_t at = offsets_[number], size = offsets_[number + 1] - at;
-  std::span<const uint8_t> bytes = picture_->bytes.subspan(at, size);
-  if (picture_->bytes.size() - (at + size) + Buffer::kPadding < kPackedReach) {
+  std::span<const uint8_t> bytes = image_->bytes.subspan(at, size);
+  if (image_->bytes.size() - (at + size) + Buffer::kPadding < kPackedReach) {
     tail_.resize(size + kPackedReach);
     std::copy(bytes.begin(), bytes.end(), tail_.data());
     std::memset(tail_.data() + size, 0, kPackedReach);
     bytes = {tail_.data(), size};
   }
-  return open_packed_row(bytes, picture_->frame.component[c].blocks_wide, row);
+  return open_packed_row(bytes, image_->frame.component[c].blocks_wide, row);
 }
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packed form of a JPEG picture as bytes (docs/spec/packed-jpeg.md): a header, the lengths of
+// The packed form of a JPEG image as bytes (docs/spec/packed-jpeg.md): a header, the lengths of
 // all rows of blocks, the rows, and the rest of the file. Parsed as hostile input: after
 // parse_packed_jpeg() every row is inside the bytes. Plain functions; any thread may call them.
 #pragma once
@@ -26,10 +26,10 @@ constexpr size_t kPackedHeaderBytes = 32, kPackedComponentBytes = 4, kPackedTabl
 // A reader must reject unknown flags.
 constexpr int kLongRows = 1, kCompressedRemainder = 2;
 
-bool is_packed_picture(std::span<const uint8_t> first_bytes);
+bool is_packed_image(std::span<const uint8_t> first_bytes);
 
-// A parsed picture; borrows its bytes.
-struct PackedPicture {
+// A parsed image; borrows its bytes.
+struct PackedImage {
   JpegFrame frame;                               // laid out
   std::array<std::array<int, 2>, 4> sampling{};  // h, v as in the file's frame header
   int exif_orientation = 1;
@@ -44,17 +44,17 @@ struct PackedPicture {
 };
 
 // Reads the header and the row table; allocates nothing.
-Result<PackedPicture> parse_packed_jpeg(std::span<const uint8_t> bytes);
+Result<PackedImage> parse_packed_jpeg(std::span<const uint8_t> bytes);
 
-// Finds a picture's rows.
+// Finds an image's rows.
 class PackedRows {
  public:
-  // REQUIRES: Buffer::kPadding readable bytes after the bytes of the picture, which must outlive
+  // REQUIRES: Buffer::kPadding readable bytes after the bytes of the image, which must outlive
   // this object.
-  void begin(const PackedPicture& picture);
+  void begin(const PackedImage& image);
   // Block row y of component c, valid until the next open(). False if it is not a valid row.
   bool open(int c, int y, PackedRow& row);
-  // The row's offset in the picture's bytes.
+  // The row's offset in the image's bytes.
   size_t offset(int c, int y) const { return offsets_[number_of(c, y)]; }
   size_t held_bytes() const { return tail_.capacity() + offsets_.capacity() * sizeof(size_t); }
   void free() { *this = PackedRows(); }
@@ -63,24 +63,24 @@ class PackedRows {
   // Rows are stored by MCU row, and within it by component.
   int number_of(int c, int y) const;
 
-  const PackedPicture* picture_ = nullptr;
+  const PackedImage* image_ = nullptr;
   std::vector<size_t> offsets_;  // offsets of all rows, and the end of the last one
   Buffer tail_;                  // a copy of a row near the end of the bytes, with padding after it
 };
 
 Error damaged_row(const PackedRows& rows, int c, int y);
 // Damaged rows are an error, whose message has the offset of the first one.
-Result<std::vector<CoefficientPlane>> unpack_coefficients(const PackedPicture& picture);
-Result<std::vector<uint8_t>> unpack_remainder(const PackedPicture& picture);
+Result<std::vector<CoefficientPlane>> unpack_coefficients(const PackedImage& image);
+Result<std::vector<uint8_t>> unpack_remainder(const PackedImage& image);
 
-struct PictureToPack {
+struct ImageToPack {
   const JpegFrame& frame;
   const std::vector<CoefficientPlane>& planes;
   int exif_orientation = 1;
   std::span<const uint8_t> remainder;
 };
-// Returns an error if a field of the format is too small for the picture.
-Result<std::vector<uint8_t>> write_packed_jpeg(const PictureToPack& input);
+// Returns an error if a field of the format is too small for the image.
+Result<std::vector<uint8_t>> write_packed_jpeg(const ImageToPack& input);
 
 // Error codes shared by several files.
 extern const ErrorCode kPackedHeader, kPackedDamaged, kNotPacked;

@@ -6,12 +6,10 @@
 
 #include "headrace/base/buffer.h"
 #include "headrace/codecs/image/jpeg/headers/markers.h"
-#include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
 #include "headrace/codecs/image/jpeg/packed/form.h"
 #include "headrace/codecs/image/jpeg/parts/parts.h"
 
 namespace headrace {
-
 namespace {
 
 Error not_packed(const char* reason) { return Error{.code = &kNotPacked, .what = reason}; }
@@ -26,13 +24,13 @@ bool same_planes(const std::vector<CoefficientPlane>& a, const std::vector<Coeff
 
 // Coefficients and remainder of packed bytes that have padding after them.
 Result<JpegParts> parts_of(std::span<const uint8_t> padded) {
-  const Result<PackedPicture> picture = parse_packed_jpeg(padded);
-  if (!picture) return Error(picture.error());
-  Result<std::vector<CoefficientPlane>> planes = unpack_coefficients(*picture);
+  const Result<PackedImage> image = parse_packed_jpeg(padded);
+  if (!image) return Error(image.error());
+  Result<std::vector<CoefficientPlane>> planes = unpack_coefficients(*image);
   if (!planes) return std::move(planes.error());
-  Result<std::vector<uint8_t>> remainder = unpack_remainder(*picture);
+  Result<std::vector<uint8_t>> remainder = unpack_remainder(*image);
   if (!remainder) return std::move(remainder.error());
-  return JpegParts{picture->frame, std::move(*planes), std::move(*remainder)};
+  return JpegParts{image->frame, std::move(*planes), std::move(*remainder)};
 }
 
 Buffer padded(std::span<const uint8_t> bytes) {
@@ -81,7 +79,7 @@ Result<std::vector<uint8_t>> unpack_jpeg(std::span<const uint8_t> packed) {
 }
 
 bool is_packed_jpeg(std::span<const uint8_t> first_bytes) {
-  return is_packed_picture(first_bytes) || is_dense_jpeg(first_bytes);
+  return is_packed_image(first_bytes) || is_dense_jpeg(first_bytes);
 }
 
 }  // namespace headrace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: packed pictures of arbitrary bytes: header, a window, the whole, coefficients, the
-// file. A window's pixels must equal the whole picture's, and every SIMD level must give the same;
+// libFuzzer: packed images of arbitrary bytes: header, a window, the whole, coefficients, the
+// file. A window's pixels must equal the whole image's, and every SIMD level must give the same;
 // a JPEG that packs must come back, with libjpeg's coefficients. Nothing may crash, leak or hang.
 #include <algorithm>
 #include <cstdlib>
 
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/kernels/dispatch.h"
 

@@ -13,7 +13,7 @@
 #include <span>
 
 #include "headrace/base/sweep_test_width.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 #include "headrace/kernels/dispatch.h"
 
 namespace headrace::jpeg_test {
@@ -80,7 +80,7 @@ class PackedJpeg : public testing::TestWithParam<SimdForm> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-// One for all files of a test: state must not leak from one picture to the next.
+// One for all files of a test: state must not leak from one image to the next.
 class Comparison {
  public:
   // Compares pixels in every color mode, whole and in windows; coefficients; the file.
@@ -108,7 +108,7 @@ class Comparison {
     in_ += file.size();
     out_ += bytes.size();
   }
-  // The whole picture and one window, with each form of SIMD code.
+  // The whole image and one window, with each form of SIMD code.
   void compare_forms(const Bytes& bytes, std::span<const SimdForm> forms) {
     const Pixels expected = packed_.whole(bytes, ColorMode::kStored);
     for (const SimdForm form : forms) {
@@ -228,7 +228,7 @@ TEST(PackedJpegCodec, SaysWhyAFileCannotBePacked) {
 
 // --- Damage -----------------------------------------------------------------------------------
 
-std::vector<Bytes> pictures_to_damage() {
+std::vector<Bytes> images_to_damage() {
   FileSpec large{.width = 300, .height = 90, .quality = 98};
   return {packed(encode(large)), packed(encode({.width = 40, .height = 33})),
           packed(encode(gray(17, 30))), packed(encode(cmyk(true, JCS_YCCK)))};
@@ -236,7 +236,7 @@ std::vector<Bytes> pictures_to_damage() {
 
 TEST(PackedJpegDamage, TruncatedAnywhereIsAnErrorWithAnOffset) {
   PackedDecoder decoder;
-  for (const Bytes& whole : pictures_to_damage()) {
+  for (const Bytes& whole : images_to_damage()) {
     for (int i = 0; i < 64; ++i) {
       const Bytes cut(whole.begin(), whole.begin() + ptrdiff_t(whole.size() * i / 64));
       EXPECT_FALSE(decoder.header(cut));
@@ -252,9 +252,9 @@ TEST(PackedJpegDamage, TruncatedAnywhereIsAnErrorWithAnOffset) {
 
 TEST(PackedJpegDamage, OfAnyBitOfTheHeaderAndTablesIsHarmless) {
   PackedDecoder decoder;
-  for (const Bytes& whole : pictures_to_damage()) {
+  for (const Bytes& whole : images_to_damage()) {
     const int width = decoder.header(whole)->width, height = decoder.header(whole)->height;
-    const int bits = width > 100 ? 2 : 8;  // large pictures are slow
+    const int bits = width > 100 ? 2 : 8;  // large images are slow
     for (size_t at = 0; at < std::min<size_t>(whole.size(), 420); ++at) {
       for (int bit = 0; bit < 8; bit += 8 / bits) {
         Bytes damaged = whole;
@@ -274,7 +274,7 @@ TEST(PackedJpegDamage, OfAnyBitOfTheHeaderAndTablesIsHarmless) {
 TEST(PackedJpegDamage, AnywhereInTheRowsIsHarmlessAndTheSameAtEveryLevel) {
   PackedDecoder decoder;
   Draw draw(12);
-  for (const Bytes& whole : pictures_to_damage()) {
+  for (const Bytes& whole : images_to_damage()) {
     for (int round = 0; round < 300; ++round) {
       Bytes damaged = whole;
       for (int i = draw.below(4); i >= 0; --i) {

@@ -26,7 +26,7 @@ Error too_large(const char* what) {
 }
 
 // Index of each component's table among the distinct ones, which are appended to `out`.
-std::array<uint8_t, 4> put_tables(const PictureToPack& input, std::vector<uint8_t>& out) {
+std::array<uint8_t, 4> put_tables(const ImageToPack& input, std::vector<uint8_t>& out) {
   std::array<uint8_t, 4> number{};
   uint8_t tables = 0;
   for (int c = 0; c < input.frame.count; ++c) {
@@ -46,7 +46,7 @@ std::array<uint8_t, 4> put_tables(const PictureToPack& input, std::vector<uint8_
   return number;
 }
 
-std::vector<uint8_t> header_of(const PictureToPack& input) {
+std::vector<uint8_t> header_of(const ImageToPack& input) {
   const JpegFrame& frame = input.frame;
   std::vector<uint8_t> out(kPackedHeaderBytes + kPackedComponentBytes * frame.count);
   std::copy(kPackedSignature.begin(), kPackedSignature.end(), out.begin());
@@ -70,7 +70,7 @@ std::vector<uint8_t> header_of(const PictureToPack& input) {
 }
 
 // Appends all rows in order. Returns their lengths.
-std::vector<uint32_t> pack_rows(const PictureToPack& input, std::vector<uint8_t>& rows) {
+std::vector<uint32_t> pack_rows(const ImageToPack& input, std::vector<uint8_t>& rows) {
   std::vector<uint32_t> lengths;
   for (int m = 0; m < input.frame.mcus_high; ++m) {
     for (int c = 0; c < input.frame.count; ++c) {
@@ -121,7 +121,7 @@ const ErrorCode kNotPacked{
     "The image cannot be packed in a way that restores the identical file. It is stored unchanged "
     "and counted under this reason; it loads as before, only no faster."};
 
-Result<std::vector<uint8_t>> write_packed_jpeg(const PictureToPack& input) {
+Result<std::vector<uint8_t>> write_packed_jpeg(const ImageToPack& input) {
   std::vector<uint8_t> out = header_of(input), rows;
   const std::vector<uint32_t> lengths = pack_rows(input, rows);
   if (rows.size() > UINT32_MAX) return too_large("coefficients");
@@ -134,19 +134,19 @@ Result<std::vector<uint8_t>> write_packed_jpeg(const PictureToPack& input) {
   return out;
 }
 
-Result<std::vector<CoefficientPlane>> unpack_coefficients(const PackedPicture& picture) {
-  const JpegFrame& frame = picture.frame;
+Result<std::vector<CoefficientPlane>> unpack_coefficients(const PackedImage& image) {
+  const JpegFrame& frame = image.frame;
   std::vector<CoefficientPlane> planes(frame.count);
   PackedRows rows;
-  rows.begin(picture);
+  rows.begin(image);
   BlockPlanes blocks;
   for (int c = 0; c < frame.count; ++c) {
     const JpegComponent& component = frame.component[c];
     CoefficientPlane& plane = planes[c];
     plane.blocks_wide = component.blocks_wide;
     plane.blocks_high = component.blocks_high;
-    plane.h_sampling = picture.sampling[c][0];
-    plane.v_sampling = picture.sampling[c][1];
+    plane.h_sampling = image.sampling[c][0];
+    plane.v_sampling = image.sampling[c][1];
     plane.quantization = component.quantization;
     const size_t row_values = static_cast<size_t>(plane.blocks_wide) * 64;
     plane.coefficients.resize(row_values * plane.blocks_high);
@@ -163,21 +163,21 @@ Result<std::vector<CoefficientPlane>> unpack_coefficients(const PackedPicture& p
   return planes;
 }
 
-Result<std::vector<uint8_t>> unpack_remainder(const PackedPicture& picture) {
-  const std::span<const uint8_t> stored = picture.remainder;
-  if (!picture.compressed) return std::vector<uint8_t>(stored.begin(), stored.end());
+Result<std::vector<uint8_t>> unpack_remainder(const PackedImage& image) {
+  const std::span<const uint8_t> stored = image.remainder;
+  if (!image.compressed) return std::vector<uint8_t>(stored.begin(), stored.end());
   const auto bad = [&](std::string what) {
     return Error{.code = &kPackedDamaged,
                  .what = std::move(what),
-                 .where = {.offset = static_cast<int64_t>(picture.rows_end)}};
+                 .where = {.offset = static_cast<int64_t>(image.rows_end)}};
   };
   // Both sizes come from the file: memory is only allocated if they agree.
-  if (zstd_content_size(stored) != picture.remainder_bytes) {
+  if (zstd_content_size(stored) != image.remainder_bytes) {
     return bad("the remainder's size is not the header's");
   }
-  if (picture.remainder_bytes / kMaxSwelling > stored.size())
+  if (image.remainder_bytes / kMaxSwelling > stored.size())
     return bad("the remainder expands too much");
-  std::vector<uint8_t> out(picture.remainder_bytes);
+  std::vector<uint8_t> out(image.remainder_bytes);
   const std::string_view wrong = zstd_decompress_into(stored, out);
   if (!wrong.empty()) return bad("the remainder: " + std::string(wrong));
   return out;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "headrace/codecs/image/jpeg/parts/errors.h"
 #include "headrace/codecs/image/jpeg/parts/parts.h"
 #include "headrace/codecs/image/jpeg/parts/remainder_form.h"
 #include "headrace/codecs/image/jpeg/parts/scan_writer.h"
@@ -31,8 +30,9 @@ class BaselineWriter {
   }
 
   Result<std::vector<uint8_t>> write() {
-    if (blocks_in_mcu() > 10) return foreign_parts("too many blocks for one scan");
-    if (!make_tables()) return foreign_parts("coefficients outside the range of baseline JPEG");
+    if (blocks_in_mcu() > 10) return inconsistent_parts("too many blocks for one scan");
+    if (!make_tables())
+      return inconsistent_parts("coefficients outside the range of baseline JPEG");
     out_ = {0xFF, kSoi};
     color_segment();
     quantization_segments();
@@ -42,7 +42,7 @@ class BaselineWriter {
       huffman_segment(16 | group, ac_[group]);
     }
     scan_header();
-    if (!write_data()) return foreign_parts("coefficients outside the range of baseline JPEG");
+    if (!write_data()) return inconsistent_parts("coefficients outside the range of baseline JPEG");
     out_.insert(out_.end(), {0xFF, kEoi});
     return std::move(out_);
   }
@@ -101,7 +101,7 @@ class BaselineWriter {
   }
 
   void frame_header() {
-    std::vector<uint8_t> body = remainder_form::usual_frame_header(frame_);
+    std::vector<uint8_t> body = remainder_form::default_frame_header(frame_);
     for (int c = 0; c < frame_.count; ++c) body[8 + 3 * c] = uint8_t(slot_[c]);
     segment(extended_ ? kSof1 : kSof0, {}, body);
   }
@@ -148,7 +148,8 @@ class BaselineWriter {
 
 Result<std::vector<uint8_t>> baseline_jpeg(const JpegParts& parts) {
   JpegFrame frame;
-  if (!lay_out_parts(parts, frame)) return foreign_parts("the coefficients do not fit the frame");
+  if (!lay_out_parts(parts, frame))
+    return inconsistent_parts("the coefficients do not fit the frame");
   return BaselineWriter(frame, parts).write();
 }
 

@@ -31,7 +31,7 @@ TEST(BaselineJpeg, HasTheSamePixelsAndTheBestTables) {
         const jpeg_test::Pixels got = jpeg_test::oracle(*baseline, space);
         ASSERT_EQ(got.data, expected.data);
         EXPECT_EQ(got.warnings, 0);
-        // libjpeg's own optimized file of the same picture, without its additional header segments.
+        // libjpeg's own optimized file of the same image, without its additional header segments.
         spec.progressive = false;
         const Bytes best = encode_with(spec, JpegScript{}, true);
         EXPECT_EQ(entropy_bytes(*baseline), entropy_bytes(best));

@@ -11,8 +11,8 @@
 #include <map>
 
 #include "headrace/base/sweep_test_width.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
-#include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
+#include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/codecs/image/jpeg/parts/parts.h"
 
 namespace headrace {
@@ -41,7 +41,7 @@ class JpegPartsCorpus : public testing::TestWithParam<Folder> {
       }
       return;
     }
-    ++taken_apart_;
+    ++split_;
     ASSERT_TRUE(expected) << "libjpeg-turbo: " << expected.error().what;
     ASSERT_EQ(parts->planes.size(), expected->size());
     for (size_t c = 0; c < expected->size(); ++c) {
@@ -59,7 +59,7 @@ class JpegPartsCorpus : public testing::TestWithParam<Folder> {
   }
   jpeg_test::Decoder decoder_;
   std::map<std::string, int> reasons_;
-  int taken_apart_ = 0;
+  int split_ = 0;
   size_t bytes_ = 0, dense_bytes_ = 0;
 };
 
@@ -78,9 +78,9 @@ TEST_P(JpegPartsCorpus, EveryIntactFileIsRestoredAndHasLibjpegsCoefficients) {
     std::ifstream in(files[i], std::ios::binary);
     compare(Bytes(std::istreambuf_iterator<char>(in), {}));
   }
-  RecordProperty("taken_apart", taken_apart_);
+  RecordProperty("split", split_);
   for (const auto& [reason, count] : reasons_) RecordProperty(reason, count);
-  EXPECT_GT(taken_apart_, 0);
+  EXPECT_GT(split_, 0);
   if (kSweepStep == 1) {  // all files, not a few
     EXPECT_LE(dense_bytes_, bytes_ * 105 / 100);
   }

@@ -8,8 +8,8 @@
 #include "headrace/base/buffer.h"
 #include "headrace/base/registry.h"
 #include "headrace/codecs/codec.h"
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
-#include "headrace/codecs/image/jpeg/packed/dense_jpeg.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
+#include "headrace/codecs/image/jpeg/packed/packed_jpeg.h"
 #include "headrace/codecs/image/jpeg/parts/parts.h"
 
 using namespace headrace;
@@ -67,7 +67,7 @@ void change(Bytes& bytes, jpeg_test::Draw& draw) {
   }
 }
 
-void take_apart(const Bytes& file, jpeg_test::Draw& draw) {
+void check_splitting(const Bytes& file, jpeg_test::Draw& draw) {
   static jpeg_test::Decoder decoder;
   Result<JpegParts> parts = split_jpeg(file);
   if (!parts) return;
@@ -159,7 +159,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   jpeg_test::Draw draw(hash);
   const Bytes bytes(data, data + size);
   if (size > 2 && data[0] == 0xFF && data[1] == 0xD8) {
-    take_apart(bytes, draw);
+    check_splitting(bytes, draw);
     make_dense(bytes, draw);
   } else if (is_dense_jpeg(bytes)) {
     open_dense(bytes);

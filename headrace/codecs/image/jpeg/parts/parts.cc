@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "headrace/codecs/image/jpeg/parts/errors.h"
 #include "headrace/codecs/image/jpeg/parts/remainder.h"
 #include "headrace/codecs/image/jpeg/parts/remainder_form.h"
 #include "headrace/codecs/image/jpeg/parts/scan_reader.h"
@@ -76,7 +75,7 @@ class Splitter {
     if (code == jpeg_.size()) return "no end marker";
     piece.marker = jpeg_[code];
     piece.fill = code - at_ - 1;
-    if (piece.marker == 0 || piece.fill > remainder_form::kMostFill) {
+    if (piece.marker == 0 || piece.fill > remainder_form::kMaxFill) {
       return "bytes between segments";
     }
     at_ = code + 1;
@@ -186,11 +185,11 @@ class Joiner {
 
   Result<std::vector<uint8_t>> join() {
     if (!in_.begin(blocks_))
-      return foreign_parts("the form of the remainder is unknown or damaged");
+      return inconsistent_parts("the form of the remainder is unknown or damaged");
     out_ = {0xFF, kSoi};
     while (true) {
       RemainderItem item;
-      if (!in_.next(segments_.frame(), item)) return foreign_parts("the remainder is damaged");
+      if (!in_.next(segments_.frame(), item)) return inconsistent_parts("the remainder is damaged");
       out_.insert(out_.end(), item.fill + 1, 0xFF);
       out_.push_back(uint8_t(item.marker));
       if (item.marker == kEoi) {
@@ -199,16 +198,16 @@ class Joiner {
       }
       if (stands_alone(item.marker)) continue;
       if (item.body.size() > remainder_form::kLongestBody) {
-        return foreign_parts("a segment is too long");
+        return inconsistent_parts("a segment is too long");
       }
       const size_t length = item.body.size() + 2;
       out_.insert(out_.end(), {uint8_t(length >> 8), uint8_t(length & 255)});
       out_.insert(out_.end(), item.body.begin(), item.body.end());
       if (const Reason reason = segments_.take(item.marker, item.body); !reason.empty()) {
-        return foreign_parts("a segment of the remainder is damaged");
+        return inconsistent_parts("a segment of the remainder is damaged");
       }
       if (item.marker == kSos && !scan(item)) {
-        return foreign_parts("a scan does not hold these coefficients");
+        return inconsistent_parts("a scan does not hold these coefficients");
       }
     }
   }
@@ -236,17 +235,29 @@ class Joiner {
   std::vector<uint8_t> out_;
 };
 
+const ErrorCode kInconsistentParts{
+    "HR0325", ErrorKind::kData, "parts do not form a JPEG",
+    "The original JPEG file cannot be restored: its coefficients and the rest of the file, which "
+    "are stored separately, do not belong together or are damaged. The images may still decode. "
+    "Pack the files again from their originals."};
+
+const ErrorCode kCannotSplit{
+    "HR0326", ErrorKind::kUnsupported, "JPEG cannot be split into parts",
+    "The file is stored unchanged: it is damaged, of a rare type, or encoded in a way that cannot "
+    "be reproduced byte for byte from its coefficients. Nothing is lost; it only decodes no "
+    "faster than before."};
+
 }  // namespace
 
 Result<JpegParts> read_jpeg_parts(Bytes jpeg) {
   try {
     JpegParts parts;
     if (const Reason reason = Splitter(jpeg).split(parts); !reason.empty()) {
-      return not_taken_apart(reason);
+      return cannot_split(reason);
     }
     return parts;
   } catch (const std::bad_alloc&) {
-    return not_taken_apart("no memory");
+    return cannot_split("no memory");
   }
 }
 
@@ -254,18 +265,41 @@ Result<JpegParts> split_jpeg(Bytes jpeg) {
   Result<JpegParts> parts = read_jpeg_parts(jpeg);
   if (!parts) return parts;
   const Result<std::vector<uint8_t>> again = join_jpeg(*parts);
-  if (!again || !std::ranges::equal(*again, jpeg)) return not_taken_apart("does not re-encode");
+  if (!again || !std::ranges::equal(*again, jpeg)) return cannot_split("does not re-encode");
   return parts;
 }
 
 Result<std::vector<uint8_t>> join_jpeg(const JpegParts& parts) {
   JpegFrame frame;
-  if (!lay_out_parts(parts, frame)) return foreign_parts("the coefficients do not fit the frame");
+  if (!lay_out_parts(parts, frame))
+    return inconsistent_parts("the coefficients do not fit the frame");
   try {
     return Joiner(frame, parts).join();
   } catch (const std::bad_alloc&) {
-    return foreign_parts("no memory for the file");
+    return inconsistent_parts("no memory for the file");
   }
+}
+
+Error cannot_split(std::string_view reason) {
+  return Error{.code = &kCannotSplit, .what = std::string(reason)};
+}
+
+Error inconsistent_parts(std::string_view what) {
+  return Error{.code = &kInconsistentParts, .what = std::string(what)};
+}
+
+bool lay_out_parts(const JpegParts& parts, JpegFrame& frame) {
+  frame = parts.frame;
+  if (!lay_out(frame) || parts.planes.size() != size_t(frame.count)) return false;
+  for (int c = 0; c < frame.count; ++c) {
+    const CoefficientPlane& plane = parts.planes[c];
+    if (plane.blocks_wide != frame.component[c].blocks_wide ||
+        plane.blocks_high != frame.component[c].blocks_high ||
+        plane.coefficients.size() != block_count(plane) * 64) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace headrace

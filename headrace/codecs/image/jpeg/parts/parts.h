@@ -9,8 +9,10 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "headrace/base/error.h"
 #include "headrace/codecs/codec.h"
 #include "headrace/codecs/image/jpeg/headers/frame.h"
 
@@ -32,5 +34,19 @@ Result<std::vector<uint8_t>> join_jpeg(const JpegParts& parts);
 // The same pixels as an ordinary baseline JPEG with optimized Huffman tables: for storing
 // non-baseline files in a small form that can be decoded from any row.
 Result<std::vector<uint8_t>> baseline_jpeg(const JpegParts& parts);
+
+// The rest is internal to parts/: errors, and the check with which all functions begin.
+
+// The file cannot be split into parts. `reason` is short, used for statistics.
+Error cannot_split(std::string_view reason);
+// The parts are inconsistent or damaged.
+Error inconsistent_parts(std::string_view what);
+
+inline size_t block_count(const CoefficientPlane& plane) {
+  return size_t(plane.blocks_wide) * size_t(plane.blocks_high);
+}
+
+// Lays out a copy of the frame; false unless each component has a plane of the right size.
+bool lay_out_parts(const JpegParts& parts, JpegFrame& frame);
 
 }  // namespace headrace

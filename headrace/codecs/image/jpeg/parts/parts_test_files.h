@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/codecs/image/jpeg/jpeg_test_pictures.h"
+#include "headrace/codecs/image/jpeg/jpeg_test_images.h"
 
 namespace headrace {
 
@@ -97,7 +97,7 @@ inline jpeg_test::Bytes encode_flat(const jpeg_test::FileSpec& spec, int level) 
   });
 }
 
-// The same picture with all coefficients doubled, transcoded to progressive by libjpeg: in the last
+// The same image with all coefficients doubled, transcoded to progressive by libjpeg: in the last
 // scan no coefficient becomes nonzero, and the correction bits of the others are buffered.
 inline jpeg_test::Bytes doubled(const jpeg_test::Bytes& file) {
   jpeg_decompress_struct in{};

@@ -19,16 +19,16 @@ constexpr uint8_t kJfif = 0x04;        // the JFIF segment that libjpeg writes b
 constexpr std::array<uint8_t, 14> kJfifBody = {'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
 
 // A table: source << 3 | class (or width) << 2 | slot.
-constexpr int kAsItIs = 0;  // source: the table follows; others count from 1
+constexpr int kExplicitTable = 0;  // source: the table follows; others count from 1
 
 // A scan's flags.
 constexpr uint8_t kOwnHeader = 1, kZeroPadding = 2, kListedPadding = 4, kRunBreaks = 8;
 
 constexpr size_t kLongestBody = 65533;
-constexpr size_t kMostFill = 255;
+constexpr size_t kMaxFill = 255;
 
 // The most common bodies of a frame and a scan header.
-inline std::vector<uint8_t> usual_frame_header(const JpegFrame& frame) {
+inline std::vector<uint8_t> default_frame_header(const JpegFrame& frame) {
   std::vector<uint8_t> body = {8,
                                uint8_t(frame.height >> 8),
                                uint8_t(frame.height & 255),
@@ -44,7 +44,7 @@ inline std::vector<uint8_t> usual_frame_header(const JpegFrame& frame) {
   return body;
 }
 
-inline std::vector<uint8_t> usual_scan_header(const JpegFrame& frame) {
+inline std::vector<uint8_t> default_scan_header(const JpegFrame& frame) {
   std::vector<uint8_t> body = {uint8_t(frame.count)};
   for (int c = 0; c < frame.count; ++c) {
     const JpegComponent& component = frame.component[c];

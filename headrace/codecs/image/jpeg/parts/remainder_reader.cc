@@ -96,7 +96,7 @@ bool RemainderReader::next(const JpegFrame& header, RemainderItem& item) {
   if (!byte(code)) return false;
   if (code == kFill) {
     uint64_t fill = 0;
-    if (!number(fill) || fill > kMostFill || !byte(code)) return false;
+    if (!number(fill) || fill > kMaxFill || !byte(code)) return false;
     item.fill = size_t(fill);
   }
   item.marker = code;
@@ -128,7 +128,7 @@ bool RemainderReader::next(const JpegFrame& header, RemainderItem& item) {
 bool RemainderReader::frame_header(std::vector<uint8_t>& body) {
   uint8_t own = 0;
   if (!byte(own) || own > 1) return false;
-  body = usual_frame_header(frame_);
+  body = default_frame_header(frame_);
   if (!own) return true;
   body.resize(6);
   return append(size_t(3 * frame_.count), body);
@@ -143,7 +143,7 @@ bool RemainderReader::huffman_tables(std::vector<uint8_t>& body) {
     body.push_back(uint8_t((table >> 2 & 1) << 4 | (table & 3)));
     const int source = table >> 3;
     if (source > int(kStandardSpecs.size())) return false;
-    if (source == kAsItIs) {
+    if (source == kExplicitTable) {
       size_t symbols = 0;
       if (in_.size() < 16) return false;
       for (int i = 0; i < 16; ++i) symbols += in_[i];
@@ -167,7 +167,7 @@ bool RemainderReader::quantization_tables(std::vector<uint8_t>& body) {
     body.push_back(uint8_t(wide << 4 | (table & 3)));
     const int source = table >> 3;
     if (source > frame_.count) return false;
-    if (source == kAsItIs) {
+    if (source == kExplicitTable) {
       if (!append(wide ? 128 : 64, body)) return false;
     } else {
       const auto same = quantization_body(frame_.component[source - 1].quantization, wide);
@@ -184,7 +184,7 @@ bool RemainderReader::scan(const JpegFrame& header, RemainderItem& item) {
   if (flags & kOwnHeader) {
     if (in_.empty() || !append(size_t(4 + 2 * in_[0]), item.body)) return false;
   } else {
-    item.body = usual_scan_header(header);
+    item.body = default_scan_header(header);
   }
   ScanChoices& choices = item.choices;
   if (flags & kZeroPadding) choices.padding = ScanChoices::kZeros;

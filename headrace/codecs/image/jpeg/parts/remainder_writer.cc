@@ -95,7 +95,7 @@ void RemainderWriter::segment(int code, size_t fill, Bytes body) {
 }
 
 void RemainderWriter::frame_header(Bytes body) {
-  const bool usual = std::ranges::equal(body, usual_frame_header(frame_));
+  const bool usual = std::ranges::equal(body, default_frame_header(frame_));
   out_.push_back(!usual);
   if (!usual) bytes(body.subspan(6));
 }
@@ -110,10 +110,11 @@ void RemainderWriter::huffman_tables(Bytes body) {
     const auto standard = std::ranges::find_if(kStandardSpecs, [&](const HuffmanSpec& spec) {
       return std::ranges::equal(huffman_body(spec), table);
     });
-    const int source =
-        standard == kStandardSpecs.end() ? kAsItIs : int(standard - kStandardSpecs.begin()) + 1;
+    const int source = standard == kStandardSpecs.end()
+                           ? kExplicitTable
+                           : int(standard - kStandardSpecs.begin()) + 1;
     out_.push_back(uint8_t(source << 3 | (body[0] >> 4) << 2 | (body[0] & 15)));
-    if (source == kAsItIs) bytes(table);
+    if (source == kExplicitTable) bytes(table);
     body = body.subspan(size);
   }
 }
@@ -125,20 +126,20 @@ void RemainderWriter::quantization_tables(Bytes body) {
   while (!body.empty()) {
     const bool wide = body[0] >> 4;
     const Bytes table = body.subspan(1, wide ? 128 : 64);
-    int source = kAsItIs;
+    int source = kExplicitTable;
     for (int c = frame_.count; c-- > 0;) {
       const auto same = quantization_body(frame_.component[c].quantization, wide);
       if (std::ranges::equal(same, table)) source = c + 1;
     }
     out_.push_back(uint8_t(source << 3 | wide << 2 | (body[0] & 15)));
-    if (source == kAsItIs) bytes(table);
+    if (source == kExplicitTable) bytes(table);
     body = body.subspan(table.size() + 1);
   }
 }
 
 void RemainderWriter::scan(size_t fill, Bytes header, const ScanChoices& choices) {
   begin(kSos, fill);
-  const bool usual = std::ranges::equal(header, usual_scan_header(frame_));
+  const bool usual = std::ranges::equal(header, default_scan_header(frame_));
   uint8_t flags = usual ? 0 : kOwnHeader;
   if (choices.padding == ScanChoices::kZeros) flags |= kZeroPadding;
   if (choices.padding == ScanChoices::kListed) flags |= kListedPadding;

@@ -34,7 +34,7 @@ struct ScanChoices {
   std::vector<uint32_t> run_breaks;  // blocks of the scan before which an end-of-band run stops
 };
 
-// The padding blocks of one component, which complete the MCUs at the picture's right and lower
+// The padding blocks of one component, which complete the MCUs at the image's right and lower
 // edge. Interleaved scans contain them, but they are not visible.
 struct EdgeBlocks {
   int wide = 0, high = 0;                // blocks that are real
@@ -103,11 +103,11 @@ void for_each_edge_block(const JpegFrame& frame, int c, Blocks& blocks, Visit&& 
 }
 
 // Visits the blocks of a scan in order: per_block(position in the scan, block), and restart()
-// between two restart intervals. Returns false early if restart() does, or if go_on(), called after
-// each row, does.
-template <class Blocks, class PerBlock, class Restart, class GoOn>
+// between two restart intervals. Returns false early if restart() does, or if keep_going(), called
+// after each row, does.
+template <class Blocks, class PerBlock, class Restart, class KeepGoing>
 bool walk_scan(const JpegFrame& frame, const JpegScan& scan, Blocks& blocks, PerBlock&& per_block,
-               Restart&& restart, GoOn&& go_on) {
+               Restart&& restart, KeepGoing&& keep_going) {
   int left = scan.restart_interval;
   const auto begin_mcu = [&] {
     if (scan.restart_interval == 0) return true;
@@ -125,7 +125,7 @@ bool walk_scan(const JpegFrame& frame, const JpegScan& scan, Blocks& blocks, Per
         if (!begin_mcu()) return false;
         per_block(0, blocks.block(scan.component[0], x, y));
       }
-      if (!go_on()) return false;
+      if (!keep_going()) return false;
     }
     return true;
   }
@@ -142,7 +142,7 @@ bool walk_scan(const JpegFrame& frame, const JpegScan& scan, Blocks& blocks, Per
         }
       }
     }
-    if (!go_on()) return false;
+    if (!keep_going()) return false;
   }
   return true;
 }

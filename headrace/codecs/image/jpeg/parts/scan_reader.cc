@@ -9,7 +9,7 @@ namespace headrace {
 namespace {
 
 constexpr int kLongestRun = 0x7FFF;
-constexpr int kMostWaiting = 937;  // same as in the writer
+constexpr int kMaxWaiting = 937;  // same as in the writer
 
 // F.2.2.1: `size` additional bits as a number.
 int extended(uint32_t bits, int size) {
@@ -212,7 +212,7 @@ class ScanDecoder {
     if (!padding.ends_here) return "bytes after a scan";
     note_padding(padding);
     predictor_.fill(0);
-    usual_run_ = usual_waiting_ = 0;
+    default_run_ = default_waiting_ = 0;
     return {};
   }
 
@@ -234,17 +234,18 @@ class ScanDecoder {
   void begin_run(int size, bool first_in_block, uint32_t ordinal) {
     run_ = (1 << size) - 1 + (size ? int(in_.bits.take(size)) : 0);
     // libjpeg's encoder would have continued the previous run.
-    if (first_in_block && usual_run_ > 0) {
+    if (first_in_block && default_run_ > 0) {
       choices_.run_breaks.push_back(ordinal);
-      usual_run_ = usual_waiting_ = 0;
+      default_run_ = default_waiting_ = 0;
     }
   }
   // Tracks the end-of-band run that libjpeg's encoder would have pending after this block.
-  void note_symbols() { usual_run_ = usual_waiting_ = 0; }
+  void note_symbols() { default_run_ = default_waiting_ = 0; }
   void note_empty(int corrections) {
-    ++usual_run_;
-    usual_waiting_ += corrections;
-    if (usual_run_ == kLongestRun || usual_waiting_ > kMostWaiting) usual_run_ = usual_waiting_ = 0;
+    ++default_run_;
+    default_waiting_ += corrections;
+    if (default_run_ == kLongestRun || default_waiting_ > kMaxWaiting)
+      default_run_ = default_waiting_ = 0;
   }
   void note_padding(const JpegBitReader::Padding& padding) {
     const int ones = (1 << padding.count) - 1;
@@ -263,7 +264,7 @@ class ScanDecoder {
   std::array<int, 4> predictor_{};
   int run_ = 0;  // remaining blocks of the end-of-band run
   uint32_t block_ = 0;
-  int usual_run_ = 0, usual_waiting_ = 0;
+  int default_run_ = 0, default_waiting_ = 0;
   bool all_ones_ = true, all_zeros_ = true;
 };
 

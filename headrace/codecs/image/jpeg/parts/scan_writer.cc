@@ -44,7 +44,7 @@ uint64_t zigzag_mask(const int16_t* block) {
 
 constexpr int kEndOfBlock = 0x00, kSixteenZeros = 0xF0;
 constexpr int kLongestEobRun = 0x7FFF;  // blocks that one end-of-band symbol may cover (G.1.2.2)
-constexpr int kMostWaitingBits = 937;   // libjpeg's MAX_CORR_BITS - DCTSIZE2 + 1
+constexpr int kMaxWaitingBits = 937;    // libjpeg's MAX_CORR_BITS - DCTSIZE2 + 1
 
 int bits_of(uint32_t magnitude) { return 32 - std::countl_zero(magnitude | 1) - (magnitude == 0); }
 
@@ -161,7 +161,7 @@ class ScanCoder {
     }
     if (run == 0 && next > scan_.last && corrections_ == own) return;
     ++run_;
-    if (run_ == kLongestEobRun || corrections_ > kMostWaitingBits) end_run();
+    if (run_ == kLongestEobRun || corrections_ > kMaxWaitingBits) end_run();
   }
 
   // Called before a restart marker, and at the end of the scan.

@@ -12,8 +12,8 @@ namespace {
 using namespace jpeg_marker;
 using Bytes = std::span<const uint8_t>;
 
-constexpr int kMostBlocks = 10;  // in an MCU of several components (B.2.3)
-constexpr int kMostScans = 500;  // same as JpegSession::kMaxScans
+constexpr int kMaxBlocks = 10;  // in an MCU of several components (B.2.3)
+constexpr int kMaxScans = 500;  // same as JpegSession::kMaxScans
 
 // Frames that are not Huffman-coded DCT with 8 bits.
 std::string_view other_frame(int marker) {
@@ -123,7 +123,7 @@ JpegSegments::Reason JpegSegments::scan_header(Bytes body) {
   if (count < 1 || count > frame_.count || body.size() != size_t(4 + 2 * count)) {
     return "damaged header";
   }
-  if (++scans_ > kMostScans) return "too many scans";
+  if (++scans_ > kMaxScans) return "too many scans";
   JpegScan scan{.count = count};
   int blocks = 0;
   for (int i = 0; i < count; ++i) {
@@ -145,7 +145,7 @@ JpegSegments::Reason JpegSegments::scan_header(Bytes body) {
       component.quantization = tables_.quantization[component.quantization_slot];
     }
   }
-  if (count > 1 && blocks > kMostBlocks) return "sampling factors";
+  if (count > 1 && blocks > kMaxBlocks) return "sampling factors";
   scan.first = body[1 + 2 * count];
   scan.last = body[2 + 2 * count];
   scan.high = body[3 + 2 * count] >> 4;

@@ -3,7 +3,7 @@
 // every segment in order, so that both treat a scan in the same way.
 //
 // Rejects what libjpeg-turbo rejects or warns about: parts are only made of files without any
-// anomaly, so that whether a picture counts as damaged never depends on how it is stored.
+// anomaly, so that whether an image counts as damaged never depends on how it is stored.
 #pragma once
 
 #include <array>

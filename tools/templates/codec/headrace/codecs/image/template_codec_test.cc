@@ -5,7 +5,7 @@
 #include <string>
 
 #include "headrace/base/registry.h"
-#include "headrace/image/recipe_test_pictures.h"
+#include "headrace/image/recipe_test_images.h"
 
 namespace headrace {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 Result<Recipe> opened(const std::string& file, Buffer& bytes, Renderer& renderer) {
   bytes.resize(file.size());
   std::memcpy(bytes.data(), file.data(), file.size());
-  Result<EncodedPicture> picture = renderer.open(bytes.bytes(), {});
+  Result<EncodedImage> picture = renderer.open(bytes.bytes(), {});
   if (!picture) return std::move(picture.error());
   return Recipe(*picture);
 }
