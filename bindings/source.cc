@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "bindings/bindings.h"
-#include "headrace/base/secrets.h"
+#include "headrace/base/error.h"
 #include "headrace/codecs/audio/audio_clip.h"
 #include "headrace/fields/kind.h"
 #include "headrace/fields/media.h"

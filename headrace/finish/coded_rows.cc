@@ -183,8 +183,9 @@ bool CodedRows::take(int64_t row, int64_t record, const Recipe& recipe, uint8_t*
 
 DeviceDecoding::Place CodedRows::write(int64_t row, const JpegDrafting& drafting, Coded& coded,
                                        uint8_t* slot) {
-  const size_t told = instruction_bytes_of(coded.draft, drafting.max_jobs(), resize_to(coded.window.filter),
-                              coded.window.resize(0, 0, 0), coded.stages);
+  const size_t told =
+      instruction_bytes_of(coded.draft, drafting.max_jobs(), resize_to(coded.window.filter),
+                           coded.window.resize(0, 0, 0), coded.stages);
   if (!place(row, drafting.max_words() * sizeof(uint32_t), told)) return Place::kNoRoom;
   auto* const to = reinterpret_cast<uint32_t*>(slot + rows_[size_t(row)].at);
   const size_t words = drafting.write(to, coded.draft);
@@ -224,12 +225,12 @@ CodedRows::Room CodedRows::room_for(const Coded& coded) const {
   const int64_t columns = window.shown_width ? window.shown_width : shape_[2];
   const int64_t between = (shape_[0] * window.height + 1) * (columns + 8);
   constexpr size_t kResizeTables = size_t{16} << 10;
-  Room room{
-      .kept = sizeof(WalkTables) + instruction_bytes_of(draft, draft.row_jobs.size(),
-                                           resize_to(coded.window.filter), window, coded.stages),
-      .coefficients = size_t(draft.blocks) * 128,
-      .after = size_t(draft.out_bytes() + between) + kResizeTables +
-               (1 + coded.stages.size()) * pixel_bytes()};
+  Room room{.kept = sizeof(WalkTables) + instruction_bytes_of(draft, draft.row_jobs.size(),
+                                                              resize_to(coded.window.filter),
+                                                              window, coded.stages),
+            .coefficients = size_t(draft.blocks) * 128,
+            .after = size_t(draft.out_bytes() + between) + kResizeTables +
+                     (1 + coded.stages.size()) * pixel_bytes()};
   for (int c = 0; c < draft.image.components; ++c) room.kept += size_t(draft.sample_bytes(c));
   return room;
 }

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "headrace/codecs/image/jpeg/jpeg_test_images.h"
-#include "headrace/device/host/host_device.h"
+#include "headrace/device/device.h"
 #include "headrace/finish/coded_rows_test_device.h"
 #include "headrace/image/render.h"
 

@@ -8,7 +8,7 @@
 #include "headrace/base/mutex.h"
 #include "headrace/codecs/audio/audio_clip.h"
 #include "headrace/fields/record.h"
-#include "headrace/sources/kept_headers.h"
+#include "headrace/sources/header_cache.h"
 
 namespace headrace {
 namespace {

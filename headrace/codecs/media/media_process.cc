@@ -24,10 +24,9 @@
 #include <utility>
 #include <vector>
 
-#include "headrace/base/blocked_signals.h"
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
-#include "headrace/base/signal_name.h"
+#include "headrace/base/signals.h"
 #include "headrace/codecs/media/media_errors.h"
 
 namespace headrace {

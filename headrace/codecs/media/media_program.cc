@@ -3,7 +3,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "headrace/base/own_folder.h"
+#include "headrace/base/library_folder.h"
 #include "headrace/codecs/media/media_process.h"
 
 // For builds without the program.

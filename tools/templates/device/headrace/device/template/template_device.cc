@@ -2,8 +2,8 @@
 // A device in the host's memory, whose streams do their work at once: "template:0" to "template:3".
 #include <cstring>
 
-#include "headrace/base/process_limits.h"
 #include "headrace/base/pages.h"
+#include "headrace/base/process_limits.h"
 #include "headrace/base/registry.h"
 #include "headrace/device/device.h"
 
