@@ -92,7 +92,7 @@ typedef struct headrace_view {
   uint64_t byte_offset; /* 0 */
 } headrace_view;
 
-enum { HEADRACE_MOST_AXES = 8 };
+enum { HEADRACE_MAX_AXES = 8 };
 
 /* Kinds of fields, as bits for headrace_transform.kinds. The comments give the axes of views. */
 enum {
@@ -231,7 +231,7 @@ typedef struct headrace_transform {
   int32_t (*create)(const headrace_value* values, uint32_t count, void** self,
                     headrace_error* error);
   void (*destroy)(void* self); /* or NULL */
-  /* Sets the result's shape and dtype, in output->view.shape (room for HEADRACE_MOST_AXES), .ndim
+  /* Sets the result's shape and dtype, in output->view.shape (room for HEADRACE_MAX_AXES), .ndim
    * and .dtype, which are initially the input's; the views have no data. NULL: shape and dtype do
    * not change.
    *
@@ -279,7 +279,7 @@ typedef struct headrace_signatures {
   uint32_t size; /* of one: sizeof(headrace_signature) */
 } headrace_signatures;
 
-enum { HEADRACE_MOST_CHANNELS = 16 };
+enum { HEADRACE_MAX_CHANNELS = 16 };
 
 enum {                        /* headrace_image_header.flags */
        HEADRACE_CMYK = 1,     /* 4 uint8 channels are amounts of ink */
@@ -291,7 +291,7 @@ typedef struct headrace_image_header {
   uint32_t struct_size;
   int32_t width, height;  /* 1 or more */
   int32_t channels;       /* 1: gray, 2: gray and alpha, 3: RGB, 4: RGB and alpha. Any other number,
-                             HEADRACE_MOST_CHANNELS at most, has no colors: such images are
+                             HEADRACE_MAX_CHANNELS at most, has no colors: such images are
                              delivered with mode="stored" only */
   headrace_dtype dtype;   /* of decode()'s output: uint8, uint16 or float32 (mode="stored" only) */
   int32_t bits;           /* per channel in the file; 0: as many as dtype has */
@@ -380,15 +380,15 @@ typedef struct headrace_storage {
    * NULL: then self is NULL. */
   int32_t (*create)(void** self, headrace_error* error);
   /* Sets `kind` and all members after it, which are initially 0. Follows links. */
-  int32_t (*look_at)(const void* self, const char* path, headrace_path_status* status,
-                     headrace_error* error);
+  int32_t (*get_status)(const void* self, const char* path, headrace_path_status* status,
+                        headrace_error* error);
   /* Adds each entry of a folder, in any order, without "." and ".."; an incomplete list is an
    * error. NULL: folders cannot be listed or opened. */
   int32_t (*list)(const void* self, const char* path, const headrace_listing* listing,
                   headrace_error* error);
   /* Reads up to `bytes` bytes from `offset` on into `out`; sets *got to their number, which may be
-   * smaller, and is 0 only at the end of the file. `known`: the file as look_at() described it, for
-   * a conditional request. */
+   * smaller, and is 0 only at the end of the file. `known`: the file as get_status() described it,
+   * for a conditional request. */
   int32_t (*read)(const void* self, const char* path, const headrace_path_status* known,
                   uint64_t offset, void* out, uint64_t bytes, uint64_t* got, headrace_error* error);
 } headrace_storage;
@@ -469,7 +469,7 @@ typedef struct headrace_column {
   /* For tensors: */
   headrace_dtype dtype;
   int32_t ndim;
-  int64_t shape[HEADRACE_MOST_AXES]; /* -1: differs from record to record */
+  int64_t shape[HEADRACE_MAX_AXES]; /* -1: differs from record to record */
 } headrace_column;
 
 typedef struct headrace_opened headrace_opened;
@@ -480,8 +480,8 @@ typedef struct headrace_opening {
   uint32_t struct_size;
   uint32_t reserved;
   headrace_opened* opened;
-  int32_t (*look_at)(headrace_opened* opened, const char* path, headrace_path_status* status,
-                     headrace_error* error);
+  int32_t (*get_status)(headrace_opened* opened, const char* path, headrace_path_status* status,
+                        headrace_error* error);
   /* Calls each() for the entries of a folder, sorted by name, until it returns 0. */
   int32_t (*list)(headrace_opened* opened, const char* path,
                   int32_t (*each)(void* context, const char* name, int32_t kind), void* context,
@@ -501,9 +501,9 @@ typedef struct headrace_opening {
 typedef struct headrace_cell {
   const uint8_t* data; /* in the record's bytes, or from allocate() */
   uint64_t bytes;
-  int64_t integer;                   /* for a HEADRACE_LABEL, which has no bytes */
-  int64_t shape[HEADRACE_MOST_AXES]; /* for a tensor; initially its column's */
-  uint32_t wanted;                   /* 0: do not fill it */
+  int64_t integer;                  /* for a HEADRACE_LABEL, which has no bytes */
+  int64_t shape[HEADRACE_MAX_AXES]; /* for a tensor; initially its column's */
+  uint32_t wanted;                  /* 0: do not fill it */
   uint32_t reserved;
 } headrace_cell;
 

@@ -327,7 +327,7 @@ class Shape {
   explicit Shape(headrace_field* field) : view_(field->view) {}
   int64_t& operator[](int axis) { return view_.shape[axis]; }
   void set(std::initializer_list<int64_t> extents) {
-    if (extents.size() > HEADRACE_MOST_AXES) throw std::logic_error("too many axes");
+    if (extents.size() > HEADRACE_MAX_AXES) throw std::logic_error("too many axes");
     view_.ndim = int32_t(extents.size());
     int at = 0;
     for (const int64_t extent : extents) view_.shape[at++] = extent;

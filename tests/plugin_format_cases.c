@@ -57,7 +57,7 @@ typedef struct {
 static int32_t add_one(walk* w, const char* path) {
   headrace_path_status status = {sizeof status, 0, 0, 0, 0};
   headrace_opened* const opened = w->opening->opened;
-  int32_t code = w->opening->look_at(opened, path, &status, w->error);
+  int32_t code = w->opening->get_status(opened, path, &status, w->error);
   if (code == HEADRACE_OK) code = w->opening->add_file(opened, path, w->error);
   for (uint64_t at = strlen(MAGIC) + 8 * (uint64_t)w->skip; code == HEADRACE_OK && at < status.size;
        at += 8) {
@@ -89,7 +89,7 @@ UNUSED int32_t open_file(OPEN_ARGUMENTS) {
     const int32_t code = opening->add_column(opening->opened, &columns[i], error);
     if (code != HEADRACE_OK) return code;
   }
-  const int32_t code = opening->look_at(opening->opened, path, &status, error);
+  const int32_t code = opening->get_status(opening->opened, path, &status, error);
   if (code != HEADRACE_OK) return code;
   if (status.kind == HEADRACE_FILE) return add_one(&w, path);
   const int32_t listed = opening->list(opening->opened, path, each, &w, error);
@@ -124,7 +124,7 @@ OPEN_LIE(reads_far, return opening->read(opened, path, 100000, some_byte, 1, err
     snprintf(more, sizeof more, "%s.more", path);    \
     call; /* and goes on as if nothing had failed */ \
   }
-OPEN_LIE(looks_at_more, MORE(opening->look_at(opened, more, &ignored_status, error)))
+OPEN_LIE(gets_status_more, MORE(opening->get_status(opened, more, &ignored_status, error)))
 OPEN_LIE(lists_more, MORE(opening->list(opened, more, NULL, NULL, error)))
 OPEN_LIE(reads_more, MORE(opening->read(opened, more, 0, some_byte, 1, error)))
 OPEN_LIE(fails, return headrace_fail(error, HEADRACE_FAILED, "no license"))

@@ -12,8 +12,8 @@
 
 #include "headrace/plugin.h"
 
-#ifndef LOOK
-#define LOOK look_at
+#ifndef STATUS
+#define STATUS get_status
 #endif
 #ifndef LIST
 #define LIST list
@@ -45,10 +45,10 @@ UNUSED int32_t refuses(void** self, headrace_error* error) {
   return headrace_fail(error, HEADRACE_FAILED, "no credentials");
 }
 
-#define LOOK_ARGUMENTS \
+#define STATUS_ARGUMENTS \
   const void *self, const char *path, headrace_path_status *status, headrace_error *error
 
-UNUSED int32_t look_at(LOOK_ARGUMENTS) {
+UNUSED int32_t get_status(STATUS_ARGUMENTS) {
   char file[4096];
   struct stat found;
   local(file, path);
@@ -60,18 +60,18 @@ UNUSED int32_t look_at(LOOK_ARGUMENTS) {
   status->modified_ns = found.st_mtim.tv_sec * 1000000000 + found.st_mtim.tv_nsec;
   return HEADRACE_OK;
 }
-#define LOOK_LIE(name, change)                               \
-  UNUSED int32_t name(LOOK_ARGUMENTS) {                      \
-    const int32_t code = look_at(self, path, status, error); \
-    if (status->kind == HEADRACE_FILE) change;               \
-    return code;                                             \
+#define STATUS_LIE(name, change)                                \
+  UNUSED int32_t name(STATUS_ARGUMENTS) {                       \
+    const int32_t code = get_status(self, path, status, error); \
+    if (status->kind == HEADRACE_FILE) change;                  \
+    return code;                                                \
   }
-LOOK_LIE(other_kind, status->kind = 9)
-LOOK_LIE(too_long, status->size += 100)
-LOOK_LIE(endless, status->size = UINT64_MAX)
-LOOK_LIE(look_crashes, abort())
+STATUS_LIE(other_kind, status->kind = 9)
+STATUS_LIE(too_long, status->size += 100)
+STATUS_LIE(endless, status->size = UINT64_MAX)
+STATUS_LIE(crash, abort())
 static uint64_t versions;
-LOOK_LIE(changing, status->version = __atomic_add_fetch(&versions, 1, __ATOMIC_RELAXED))
+STATUS_LIE(changing, status->version = __atomic_add_fetch(&versions, 1, __ATOMIC_RELAXED))
 
 #define LIST_ARGUMENTS \
   const void *self, const char *path, const headrace_listing *listing, headrace_error *error
@@ -163,7 +163,7 @@ static const headrace_storage kStorages[] = {{.scheme = SCHEME,
                                               .example = EXAMPLE,
                                               .flags = FLAGS,
                                               .create = CREATE,
-                                              .look_at = LOOK,
+                                              .get_status = STATUS,
                                               .list = LIST,
                                               .read = READ} MORE};
 static const headrace_plugin kPlugin = {.abi = HEADRACE_PLUGIN_ABI,

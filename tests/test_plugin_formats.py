@@ -162,7 +162,7 @@ def test_a_read_error_is_reported_as_a_storage_error(tmp_path: Path) -> None:
 
 class Interrupted:
     """Local files with fsspec's interface, whose user presses Ctrl-C when a path that ends with
-    ".more" is looked at."""
+    ".more" is requested."""
 
     protocol = "interrupted"
 
@@ -181,7 +181,7 @@ class Interrupted:
         return Path(path).read_bytes()[start:end]
 
 
-@pytest.mark.parametrize("call", ["looks_at_more", "lists_more", "reads_more"])
+@pytest.mark.parametrize("call", ["gets_status_more", "lists_more", "reads_more"])
 def test_an_interrupt_while_opening_is_raised(tmp_path: Path, call: str) -> None:
     plugin, path = case(tmp_path, OPEN=call)
     with pytest.raises(KeyboardInterrupt):

@@ -124,9 +124,9 @@ def test_temporary_errors_are_retried(data: Path, tmp_path: Path) -> None:
         ({"READ": "bad_record"}, hr.DataError, "HR0574(.|\n)*the checksum differs"),
         ({"READ": "unknown_code"}, hr.ConfigError, "HR0575(.|\n)*returned the status 77"),
         ({"READ": "says_more"}, hr.ConfigError, "HR0575(.|\n)*says that it wrote"),
-        ({"LOOK": "too_long"}, hr.DataError, "HR0205(.|\n)*expected"),
-        ({"LOOK": "endless"}, hr.ConfigError, "HR0575(.|\n)*a size of 18446744073709551615"),
-        ({"LOOK": "other_kind"}, hr.ConfigError, "HR0575(.|\n)*the kind 9"),
+        ({"STATUS": "too_long"}, hr.DataError, "HR0205(.|\n)*expected"),
+        ({"STATUS": "endless"}, hr.ConfigError, "HR0575(.|\n)*a size of 18446744073709551615"),
+        ({"STATUS": "other_kind"}, hr.ConfigError, "HR0575(.|\n)*the kind 9"),
         ({"CREATE": "refuses"}, hr.ConfigError, "HR0573(.|\n)*no credentials"),
     ],
 )
@@ -154,7 +154,7 @@ def test_a_missing_file_is_an_error_of_its_record(data: Path, tmp_path: Path) ->
 
 
 def test_a_changed_file_is_an_error(data: Path, tmp_path: Path) -> None:
-    _, begin = storage(data, tmp_path, LOOK="changing")
+    _, begin = storage(data, tmp_path, STATUS="changing")
     with pytest.raises(hr.Error, match="HR0208"):
         images_of(hr.open(f"{begin}train.tar"))
 
@@ -224,7 +224,12 @@ def test_a_checked_storage_reads_the_same(data: Path, tmp_path: Path) -> None:
     ("crash", "use", "call", "path"),
     [
         ("READ=crashes", "hr.open('boom://train/a/0.png')[0]", "read()", "train/a/0.png"),
-        ("LOOK=look_crashes", "hr.open('boom://train/a/0.png')", "look_at()", "train/a/0.png"),
+        (
+            "STATUS=crash",
+            "hr.open('boom://train/a/0.png')",
+            "get_status()",
+            "train/a/0.png",
+        ),
         ("LIST=list_crashes", "hr.open('boom://train')", "list()", "train"),
     ],
 )
@@ -250,7 +255,7 @@ def test_a_crash_is_named(
         ({"SCHEME": '"a_b"'}, 'the scheme "a_b" must consist of'),
         ({"EXAMPLE": '"train"'}, "its example does not begin with"),
         ({"READ": "NULL"}, "read is NULL"),
-        ({"LOOK": "NULL"}, "look_at is NULL"),
+        ({"STATUS": "NULL"}, "get_status is NULL"),
         ({"FLAGS": "1"}, "flags has unknown bits"),
         ({"MORE": ",{.scheme = SCHEME}"}, "there already is a storage"),
     ],

@@ -74,8 +74,8 @@ LAYOUT = {
     "headrace_listing": (24, ["struct_size 0", "reserved 4", "entries 8", "add 16"]),
     "headrace_storage": (
         64,
-        ["scheme 0", "help 8", "example 16", "flags 24", "reserved 28", "create 32", "look_at 40",
-         "list 48", "read 56"],
+        ["scheme 0", "help 8", "example 16", "flags 24", "reserved 28", "create 32",
+         "get_status 40", "list 48", "read 56"],
     ),
     "headrace_storages": (16, ["data 0", "count 8", "size 12"]),
     "headrace_records": (
@@ -92,7 +92,7 @@ LAYOUT = {
     ),
     "headrace_opening": (
         64,
-        ["struct_size 0", "reserved 4", "opened 8", "look_at 16", "list 24", "read 32",
+        ["struct_size 0", "reserved 4", "opened 8", "get_status 16", "list 24", "read 32",
          "add_column 40", "add_file 48", "add_record 56"],
     ),
     "headrace_cell": (
@@ -119,14 +119,14 @@ LAYOUT = {
 VALUES = {
     "HEADRACE_PLUGIN_ABI": 1, "HEADRACE_OK": 0, "HEADRACE_BAD_RECORD": 1,
     "HEADRACE_BAD_ARGUMENTS": 2, "HEADRACE_FAILED": 3, "HEADRACE_INT": 0, "HEADRACE_UINT": 1,
-    "HEADRACE_FLOAT": 2, "HEADRACE_BFLOAT": 4, "HEADRACE_BOOL": 6, "HEADRACE_MOST_AXES": 8,
+    "HEADRACE_FLOAT": 2, "HEADRACE_BFLOAT": 4, "HEADRACE_BOOL": 6, "HEADRACE_MAX_AXES": 8,
     "HEADRACE_IMAGE": 1, "HEADRACE_MASK": 2, "HEADRACE_LABEL": 4, "HEADRACE_TENSOR": 8,
     "HEADRACE_BOXES": 16, "HEADRACE_KEYPOINTS": 32, "HEADRACE_MASKS": 64, "HEADRACE_AUDIO": 128,
     "HEADRACE_PARAM_BOOL": 1, "HEADRACE_PARAM_INT": 2, "HEADRACE_PARAM_FLOAT": 3,
     "HEADRACE_PARAM_TEXT": 4, "HEADRACE_PARAM_INTS": 5, "HEADRACE_PARAM_FLOATS": 6,
     "HEADRACE_PARAM_REQUIRED": 1, "HEADRACE_VALUES": 1, "HEADRACE_MOVES": 2, "HEADRACE_RANDOM": 4,
     "HEADRACE_U8": 1, "HEADRACE_U16": 2, "HEADRACE_F16": 4, "HEADRACE_BF16": 8, "HEADRACE_F32": 16,
-    "HEADRACE_SIGNATURE_BYTES": 16, "HEADRACE_MOST_CHANNELS": 16, "HEADRACE_CMYK": 1,
+    "HEADRACE_SIGNATURE_BYTES": 16, "HEADRACE_MAX_CHANNELS": 16, "HEADRACE_CMYK": 1,
     "HEADRACE_NO_COLORS": 2, "HEADRACE_WINDOWS": 1, "HEADRACE_NOT_FOUND": 4,
     "HEADRACE_NOT_ALLOWED": 5, "HEADRACE_TRY_AGAIN": 6, "HEADRACE_FILE": 1, "HEADRACE_FOLDER": 2,
     "HEADRACE_NOTHING": 0, "HEADRACE_WEIGHTS": 1, "HEADRACE_LABELS": 2, "HEADRACE_LENGTHS": 3,

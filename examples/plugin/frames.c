@@ -47,7 +47,7 @@ static int32_t open_file(const headrace_value* values, uint32_t count, const cha
   uint8_t head[HEAD];
   int32_t code;
   (void)values, (void)count, (void)self; /* no arguments, and no object */
-  if ((code = opening->look_at(opened, path, &status, error)) != HEADRACE_OK) return code;
+  if ((code = opening->get_status(opened, path, &status, error)) != HEADRACE_OK) return code;
   if ((code = opening->read(opened, path, 0, head, HEAD, error)) != HEADRACE_OK) return code;
   const uint64_t records = little_endian(head + MAGIC, 8);
   if (records > (status.size - HEAD) / 8)

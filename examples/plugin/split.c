@@ -36,8 +36,8 @@ static int64_t modified_ns(const struct stat* status) {
   return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
 
-static int32_t look_at(const void* self, const char* path, headrace_path_status* status,
-                       headrace_error* error) {
+static int32_t get_status(const void* self, const char* path, headrace_path_status* status,
+                          headrace_error* error) {
   char part[MOST_PATH];
   struct stat found;
   (void)self;
@@ -114,7 +114,7 @@ static const headrace_storage kStorages[] = {
     {.scheme = "split",
      .help = "Local files in parts: NAME.000, NAME.001 and so on are the file NAME.",
      .example = "split:///data/train.tar",
-     .look_at = look_at,
+     .get_status = get_status,
      .list = list,
      .read = read_some},
 };

@@ -98,7 +98,7 @@ std::optional<StoredColor> color_of(const headrace_image_header& header) {
 std::string PluginDecoder::why_not(const headrace_image_header& header) const {
   const std::string size = std::to_string(header.width) + " x " + std::to_string(header.height);
   if (header.width < 1 || header.height < 1) return "an image of " + size + " pixels";
-  if (header.channels < 1 || header.channels > HEADRACE_MOST_CHANNELS)
+  if (header.channels < 1 || header.channels > HEADRACE_MAX_CHANNELS)
     return std::to_string(header.channels) + " channels, and images have 1 to 16";
   const std::optional<DType> dtype = dtype_from(header.dtype);
   if (dtype != DType::kUInt8 && dtype != DType::kUInt16 && dtype != DType::kFloat32)

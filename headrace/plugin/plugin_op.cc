@@ -120,7 +120,7 @@ void PluginOp::plan(FieldState& field) const {
                " field, which the plug-in does not support",
            "select supported fields with fields=");
   }
-  if (field.shape.size() > HEADRACE_MOST_AXES)
+  if (field.shape.size() > HEADRACE_MAX_AXES)
     misfit(name + " has " + std::to_string(field.shape.size()) +
            " axes, and plug-ins support at "
            "most 8");
@@ -281,7 +281,7 @@ Result<void> PluginOp::apply_to_numbers(OpContext& context, size_t at, const Can
   if (value.kind == FieldKind::kAudio) {
     if (Result<void> made = make_samples(value, context.renderer); !made) return made;
   }
-  if (value.shape.size() > HEADRACE_MOST_AXES)
+  if (value.shape.size() > HEADRACE_MAX_AXES)
     return broken("a value has " + std::to_string(value.shape.size()) +
                   " axes, and plug-ins support at most 8");
   const char* const name = planned->name.c_str();

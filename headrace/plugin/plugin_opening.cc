@@ -24,15 +24,15 @@ int32_t say(headrace_error* error, int32_t code, const std::string& what) {
 
 // Reports a read error to the plug-in, and keeps it, so that open() can throw it unchanged if the
 // plug-in fails.
-int32_t say(headrace_opened* opened, headrace_error* error, const Error& failed) {
+int32_t fail(headrace_opened* opened, headrace_error* error, const Error& failed) {
   opened->failed = failed;
   return say(error, HEADRACE_FAILED, failed.message());
 }
 
-int32_t look_at(headrace_opened* opened, const char* path, headrace_path_status* status,
-                headrace_error* error) {
+int32_t get_status(headrace_opened* opened, const char* path, headrace_path_status* status,
+                   headrace_error* error) {
   const Result<PathStatus> found = storage_of(path).look_at(path);
-  if (!found) return say(opened, error, found.error());
+  if (!found) return fail(opened, error, found.error());
   status->kind = found->kind == PathKind::kFile     ? HEADRACE_FILE
                  : found->kind == PathKind::kFolder ? HEADRACE_FOLDER
                                                     : 0;
@@ -57,7 +57,7 @@ constexpr auto from_plugin = [](headrace_opened* opened, auto... arguments) -> i
       return kFunction(opened, arguments...);
     } catch (const Exception& failed) {
       headrace_error* const error = std::get<sizeof...(arguments) - 1>(std::tie(arguments...));
-      return say(opened, error, failed.error());
+      return fail(opened, error, failed.error());
     }
   });
 };
@@ -79,11 +79,11 @@ int32_t read(headrace_opened* opened, const char* path, uint64_t offset, void* o
              headrace_error* error) {
   if (!opened->file || opened->file->path() != path) {
     Result<File> file = File::open(path);
-    if (!file) return say(opened, error, file.error());
+    if (!file) return fail(opened, error, file.error());
     opened->file = std::move(*file);
   }
   Result<void> done = opened->file->read(offset, {static_cast<uint8_t*>(out), size_t(bytes)});
-  return done ? HEADRACE_OK : say(opened, error, done.error());
+  return done ? HEADRACE_OK : fail(opened, error, done.error());
 }
 
 int32_t broke(headrace_opened* opened, headrace_error* error, const std::string& what) {
@@ -134,7 +134,7 @@ int32_t add_column(headrace_opened* opened, const headrace_column* given, headra
   if (*kind == FieldKind::kLabel) field.dtype = DType::kInt64;
   if (*kind == FieldKind::kTensor) {
     const std::optional<DType> dtype = dtype_from(given->dtype);
-    if (!dtype || given->ndim < 0 || given->ndim > HEADRACE_MOST_AXES)
+    if (!dtype || given->ndim < 0 || given->ndim > HEADRACE_MAX_AXES)
       return broke(opened, error, "the column \"" + name + "\" has an invalid dtype or shape");
     field.dtype = *dtype;
     for (int i = 0; i < given->ndim; ++i) {
@@ -169,7 +169,7 @@ headrace_opening opening_of(headrace_opened& opened) {
   return {.struct_size = sizeof(headrace_opening),
           .reserved = 0,
           .opened = &opened,
-          .look_at = from_plugin<look_at>,
+          .get_status = from_plugin<get_status>,
           .list = list,
           .read = from_plugin<read>,
           .add_column = from_plugin<add_column>,

@@ -35,7 +35,7 @@ constexpr size_t kLongestEntry = 4096;
 struct RequestVerb {
   std::string_view verb, function;
 };
-constexpr RequestVerb kLookAt{"look at", "look_at()"}, kList{"list", "list()"},
+constexpr RunStatus kLookAt{"get the status of", "get_status()"}, kList{"list", "list()"},
     kRead{"read", "read()"};
 
 PluginPart part_of(const PluginStorage& storage) {
@@ -217,13 +217,14 @@ Result<headrace_path_status> PluginFiles::status_of(const std::string& path) con
   Result<void> looked = retried(path, kLookAt, -1, [&](PluginMessage& message) {
     status = {};
     status.struct_size = sizeof status;
-    return table_.look_at(self_, path.c_str(), &status, message.get());
+    return table_.get_status(self_, path.c_str(), &status, message.get());
   });
   if (!looked) return std::move(looked.error());
   if (status.kind != HEADRACE_FILE && status.kind != HEADRACE_FOLDER)
-    return broken(path, "look_at() returned the kind " + std::to_string(status.kind));
+    return broken(path, "get_status() returned the kind " + std::to_string(status.kind));
   if (status.size > uint64_t{INT64_MAX})
-    return broken(path, "look_at() returned a size of " + std::to_string(status.size) + " bytes");
+    return broken(path,
+                  "get_status() returned a size of " + std::to_string(status.size) + " bytes");
   return status;
 }
 
@@ -353,18 +354,19 @@ std::unique_ptr<PluginStorage> declared_storage(DeclarationCheck& check,
   out->plugin = &plugin;
   out->table = table;
   const std::string& scheme =
-      out->texts.emplace_back(check.text(table.scheme, "a storage's scheme"));
+      out->texts.emplace_back(declaring.text(table.scheme, "a storage's scheme"));
   if (!is_lowercase_name(scheme, "+-."))
-    check.refuse("the scheme \"" + scheme + "\" must consist of a-z, 0-9, +, - and .");
-  if (has_part(plugin.storages, scheme) || scheme == "file" ||
-      Registry<StorageRecord>::find(scheme))
-    check.refuse("there already is a storage " + scheme + "://");
-  check.set_subject("storage " + scheme);
-  check.check_flags(table.flags, 0);
-  check.check_function(table.look_at, "look_at");
-  check.check_function(table.read, "read");
-  if (table.list) check.check_function(table.list, "list");
-  if (table.create) check.check_function(table.create, "create");
+    declaring.refuse("the scheme \"" + scheme + "\" must consist of a-z, 0-9, +, - and .");
+  const bool again = std::ranges::any_of(
+      plugin.storages, [&](const auto& other) { return other->record.name == scheme; });
+  if (again || scheme == "file" || Registry<StorageRecord>::find(scheme))
+    declaring.refuse("there already is a storage " + scheme + "://");
+  declaring.set_subject("storage " + scheme);
+  declaring.check_flags(table.flags, 0);
+  declaring.check_function(table.get_status, "get_status");
+  declaring.check_function(table.read, "read");
+  if (table.list) declaring.check_function(table.list, "list");
+  if (table.create) declaring.check_function(table.create, "create");
   StorageRecord& record = out->record;
   record.name = scheme;
   record.doc = out->texts.emplace_back(check.text(table.help, "its help") + origin_line(plugin));

@@ -78,8 +78,7 @@ void PluginView::point_to(const void* data) {
 
 std::optional<Shape> PluginView::shape() const {
   const headrace_view& view = field_.view;
-  if (view.ndim < 0 || view.ndim > HEADRACE_MOST_AXES || view.shape != shape_ || !dtype())
-    return {};
+  if (view.ndim < 0 || view.ndim > HEADRACE_MAX_AXES || view.shape != shape_ || !dtype()) return {};
   if (is_picture(kind_) && view.ndim != 3) return {};
   Shape out;
   for (int i = 0; i < view.ndim; ++i) {

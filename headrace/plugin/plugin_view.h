@@ -19,7 +19,7 @@ std::optional<DType> dtype_from(const headrace_dtype& dtype);
 // One field. It contains pointers to itself, so it cannot be moved.
 class PluginView {
  public:
-  // `shape`: in the engine's order, (C, H, W) for pictures. REQUIRES: at most HEADRACE_MOST_AXES
+  // `shape`: in the engine's order, (C, H, W) for pictures. REQUIRES: at most HEADRACE_MAX_AXES
   // axes.
   PluginView(FieldKind kind, const char* name, DType dtype, const Shape& shape);
   PluginView(const PluginView&) = delete;
@@ -36,7 +36,7 @@ class PluginView {
 
  private:
   const FieldKind kind_;
-  int64_t shape_[HEADRACE_MOST_AXES] = {}, strides_[HEADRACE_MOST_AXES] = {};
+  int64_t shape_[HEADRACE_MAX_AXES] = {}, strides_[HEADRACE_MAX_AXES] = {};
   headrace_field field_{};
 };
 
