@@ -174,7 +174,7 @@ def measure_huge() -> dict[str, Any]:
     """Each order in a separate process, to measure its memory."""
     orders = {
         "shuffle": "None, shuffle=True",
-        "repeat": "hr.sampling.repeat(draws=1000 * 256), shuffle=True",
+        "repeat": "hr.sampling.repeat(num_samples=1000 * 256), shuffle=True",
         "endless": "hr.sampling.repeat(), shuffle=True",
         "streams": "hr.sampling.streams(), shuffle=False",
     }

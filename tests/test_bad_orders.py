@@ -25,13 +25,13 @@ def drawn(weights: Any) -> hr.Loader:
     return loader(sampler=hr.sampling.weighted(weights))
 
 
-@pytest.mark.parametrize("draws", NO_COUNTS)
-def test_draws_must_be_a_positive_integer(draws: Any) -> None:
+@pytest.mark.parametrize("num_samples", NO_COUNTS)
+def test_num_samples_must_be_a_positive_integer(num_samples: Any) -> None:
     for make in (
-        lambda: hr.sampling.weighted([1.0], draws),
-        lambda: hr.sampling.balanced(draws=draws),
+        lambda: hr.sampling.weighted([1.0], num_samples),
+        lambda: hr.sampling.balanced(num_samples=num_samples),
     ):
-        with pytest.raises(hr.ConfigError, match="draws must be"):
+        with pytest.raises(hr.ConfigError, match="num_samples must be"):
             make()
 
 
@@ -62,7 +62,7 @@ def test_weights_without_a_drawable_record_are_refused(weights: Any) -> None:
 def test_numpy_weights_and_draws_are_accepted(kind: Any) -> None:
     weights = np.zeros(60, kind)
     weights[7] = 1
-    sampler = hr.sampling.weighted(weights, draws=np.int32(9))
+    sampler = hr.sampling.weighted(weights, num_samples=np.int32(9))
     assert [b.x.tolist() for b in loader(sampler=sampler)] == [[7] * 4, [7] * 4, [7]]
 
 

@@ -105,10 +105,10 @@ SAMPLERS = {
     "shuffled_blocks": lambda: _core.shuffled_blocks([2, 5], 1),
     "shuffled_streams": lambda: _core.shuffled_streams([2, 5], 2, 1, True, 2),
     "indices": lambda: made("indices", [1, 2, 3]),
-    "weighted": lambda: made("weighted", [1.0, 2.0], 2, draws=5),
+    "weighted": lambda: made("weighted", [1.0, 2.0], 2, num_samples=5),
     "buckets": lambda: made("buckets", [1, 2, 3, 4], 4, batch_size=2, pool=4),
     "budget": lambda: made("budget", [1, 2, 3, 4], 4, total=4.0, num_buckets=2),
-    "balanced": lambda: made("balanced", [0, 0, 1], 3, draws=5),
+    "balanced": lambda: made("balanced", [0, 0, 1], 3, num_samples=5),
 }
 
 
@@ -127,7 +127,7 @@ def test_sampler_positions_are_checked(name: str) -> None:
     [
         _core.sequential,
         _core.shuffled,
-        lambda n: made("weighted", [1.0], draws=n),
+        lambda n: made("weighted", [1.0], num_samples=n),
         lambda n: made("balanced", [0, 1], n),
         lambda n: made("indices", [n]),
         lambda n: _core.shuffled_blocks([n], 1),

@@ -127,7 +127,7 @@ def test_two_views_of_an_image_differ(pictures: Path) -> None:
 
 def test_weights_decide_how_often_a_record_is_drawn() -> None:
     source = hr.open([{"x": i} for i in range(4)])
-    sampler = hr.sampling.weighted([0, 1, 3, 0], draws=4000)
+    sampler = hr.sampling.weighted([0, 1, 3, 0], num_samples=4000)
     loader = hr.Loader(source, batch_size=100, sampler=sampler)
     seen = np.bincount(np.concatenate([batch.x for batch in loader]), minlength=4)
     assert seen[0] == seen[3] == 0
@@ -136,7 +136,7 @@ def test_weights_decide_how_often_a_record_is_drawn() -> None:
 
 def test_balanced_labels_are_equally_frequent() -> None:
     source = hr.open([{"label": 0}] * 90 + [{"label": 1}] * 10)
-    sampler = hr.sampling.balanced("label", draws=4000)
+    sampler = hr.sampling.balanced("label", num_samples=4000)
     loader = hr.Loader(source, batch_size=100, sampler=sampler)
     share = np.concatenate([batch.label for batch in loader]).mean()
     assert 0.45 < share < 0.55
@@ -174,8 +174,8 @@ def test_sampler_classes_have_the_declared_parameters() -> None:
         assert pickle.loads(pickle.dumps(order)) == order == copy.copy(order)
         with pytest.raises(AttributeError):
             setattr(order, record["params"][0]["name"], None)
-    assert repr(hr.sampling.weighted([1, 2], draws=3)) == (
-        "weighted(<2 weights>, draws=3, replacement=True)"
+    assert repr(hr.sampling.weighted([1, 2], num_samples=3)) == (
+        "weighted(<2 weights>, num_samples=3, replacement=True)"
     )
     assert repr(hr.sampling.indices([3, 0])) == "indices(<2>)"
     assert repr(hr.sampling.budget("audio", 2.5)) == (

@@ -45,7 +45,7 @@ def calls() -> Iterator[tuple[str, Callable[[], Any]]]:
         for param in params if per_record == "nothing" else params[1:]:
             if param["required"]:
                 least[param["name"]] = REQUIRED[param["type"]]
-            elif param["name"] == "draws":  # epochs that end
+            elif param["name"] == "num_samples":  # epochs that end
                 least[param["name"]] = 80
         make = getattr(hr.sampling, name)
         yield name, functools.partial(make, **least)
@@ -56,7 +56,7 @@ def calls() -> Iterator[tuple[str, Callable[[], Any]]]:
                     call = functools.partial(make, **{**least, param["name"]: value})
                     yield f"{name}-{param['name']}={value}", call
     yield "budget-two", lambda: hr.sampling.budget(("length", "label"), total=(900, 40))
-    yield "repeat-weighted", lambda: hr.sampling.repeat(least_weighted(), draws=70)
+    yield "repeat-weighted", lambda: hr.sampling.repeat(least_weighted(), num_samples=70)
     yield "per_epoch", lambda: hr.sampling.per_epoch(subset_of)
     yield "per_epoch-weighted", lambda: hr.sampling.per_epoch(sharper)
 
@@ -70,7 +70,7 @@ def subset_of(epoch: int) -> np.ndarray[Any, Any]:
 
 
 def sharper(epoch: int) -> Any:
-    return hr.sampling.weighted(GIVEN["weights"] ** (1 + epoch), draws=90)
+    return hr.sampling.weighted(GIVEN["weights"] ** (1 + epoch), num_samples=90)
 
 
 CALLS = dict(calls())
@@ -238,7 +238,7 @@ def test_mixture_weights_may_change_by_epoch() -> None:
     def shares(epoch: int) -> Any:
         share = min(epoch, 4) / 4  # of the second part: none at first, then all
         weights = np.repeat([(1 - share) / sizes[0], share / sizes[1]], sizes)
-        return hr.sampling.weighted(weights, draws=120)
+        return hr.sampling.weighted(weights, num_samples=120)
 
     run = order_by(shares)
     drawn = [np.concatenate([batch.number for batch in run]) for _ in range(5)]
@@ -248,7 +248,7 @@ def test_mixture_weights_may_change_by_epoch() -> None:
 
 def test_steps_per_epoch_do_not_depend_on_the_number_of_records() -> None:
     steps = 3
-    order = hr.sampling.repeat(draws=steps * 64)
+    order = hr.sampling.repeat(num_samples=steps * 64)
     run = hr.Loader(SOURCE, sampler=order, shuffle=True, batch_size=64, fields="number")
     assert len(run) == steps
     drawn = np.concatenate([batch.number for _ in range(17) for batch in run])

@@ -37,7 +37,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "resident": {"transforms": (T.Resize((16, 16)), T.RandomHorizontalFlip()), "resident": True},
     "weighted": {
         "transforms": CROP,
-        "sampler": lambda n: hr.sampling.weighted(np.arange(1, n + 1), draws=n),
+        "sampler": lambda n: hr.sampling.weighted(np.arange(1, n + 1), num_samples=n),
     },
 }
 

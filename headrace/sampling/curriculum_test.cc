@@ -11,7 +11,7 @@ namespace {
 SamplerPtr curriculum_of(std::vector<int64_t> difficulties, int64_t draws) {
   const SamplerRecord& record = *Registry<SamplerRecord>::find("curriculum");
   const Arguments arguments("curriculum", record.params,
-                            {{"start", 0.25}, {"epochs", int64_t{3}}, {"draws", draws}});
+                            {{"start", 0.25}, {"epochs", int64_t{3}}, {"num_samples", draws}});
   const auto records = std::ssize(difficulties);
   return record.make({.records = records, .integers = std::move(difficulties)}, arguments);
 }

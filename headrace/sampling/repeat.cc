@@ -82,25 +82,27 @@ const SamplerRecord kRepeat{
     .name = "repeat",
     .doc =
         "Epochs of any length: all records once, then all again in another order, and so on, "
-        "divided into epochs of ``draws`` records.\n\n"
+        "divided into epochs of ``num_samples`` records.\n\n"
         "Use it for a number of steps per epoch that does not depend on the size of the dataset "
-        "(``draws`` is steps times the global batch), or for runs that count steps: without "
-        "``draws`` there is one endless epoch. It needs no memory for the order, however long.",
-    .example = "hr.sampling.repeat(draws=1000)",
+        "(``num_samples`` is steps times the global batch), or for runs that count steps: without "
+        "``num_samples`` there is one endless epoch. It needs no memory for the order, however "
+        "long.",
+    .example = "hr.sampling.repeat(num_samples=1000)",
     .per_record = PerRecord::kOrder,
     .given = {.name = "order",
               .type = ParamType::kString,
               .doc = "Sampler to repeat: one of this module, or record indices. None: all "
                      "records, in the order of the loader's ``shuffle``.",
               .or_none = true},
-    .params = {{.name = "draws",
+    .params = {{.name = "num_samples",
                 .type = ParamType::kInt,
                 .doc = "Records per epoch. None: one endless epoch.",
                 .minimum = 1}},
     .shuffles = true,
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
-      return repeated(std::move(data.order),
-                      arguments.is_none("draws") ? kEndless : arguments.integer("draws"));
+      return repeated(std::move(data.order), arguments.is_none("num_samples")
+                                                 ? kEndless
+                                                 : arguments.integer("num_samples"));
     }};
 const Register<SamplerRecord> registered_repeat(kRepeat);
 

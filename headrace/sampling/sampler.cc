@@ -130,19 +130,20 @@ SamplerPtr from_indices(std::vector<int64_t> indices, bool shuffle) {
 
 void check_draws(int64_t draws) {
   if (draws > 0) return;
-  raise(kUnusableOrder, "draws=" + std::to_string(draws) + " leaves an epoch without a record",
-        "use at least 1, or omit draws to draw as many records as the source has");
+  raise(kUnusableOrder,
+        "num_samples=" + std::to_string(draws) + " leaves an epoch without a record",
+        "use at least 1, or omit num_samples to draw as many records as the source has");
 }
 
 Param draws_param() {
-  return {.name = "draws",
+  return {.name = "num_samples",
           .type = ParamType::kInt,
           .doc = "Records per epoch. None: as many as the source has.",
           .minimum = 1};
 }
 
 int64_t draws_of(const SamplerData& data, const Arguments& arguments) {
-  return arguments.is_none("draws") ? data.records : arguments.integer("draws");
+  return arguments.is_none("num_samples") ? data.records : arguments.integer("num_samples");
 }
 
 Param replacement_param() {

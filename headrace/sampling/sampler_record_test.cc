@@ -16,7 +16,7 @@ std::map<std::string, ParamValue> min_arguments(const SamplerRecord& record) {
   std::map<std::string, ParamValue> out;
   for (const Param& param : record.params) {
     const std::string name(param.name);
-    if (name == "draws") out[name] = int64_t{12};
+    if (name == "num_samples") out[name] = int64_t{12};
     if (!param.required) continue;
     if (param.type == ParamType::kInt || param.type == ParamType::kInts) out[name] = int64_t{8};
     if (param.type == ParamType::kFloat || param.type == ParamType::kFloats) out[name] = 8.0;

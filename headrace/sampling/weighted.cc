@@ -90,7 +90,7 @@ class Weighted final : public Sampler {
 };
 
 // A race: record i arrives after a time that is exponential with rate weight[i], and the first
-// `draws` arrivals form the epoch (Efraimidis and Spirakis, 2006). The next arrival is each
+// `num_samples` arrivals form the epoch (Efraimidis and Spirakis, 2006). The next arrival is each
 // remaining record in proportion to its weight.
 class WeightedOnce final : public Sampler {
  public:
@@ -101,10 +101,10 @@ class WeightedOnce final : public Sampler {
     const auto positive = std::ranges::count_if(weights_, [](double w) { return w > 0; });
     if (draws <= positive) return;
     raise(kUnusableOrder,
-          "draws=" + std::to_string(draws) + " without replacement, but only " +
+          "num_samples=" + std::to_string(draws) + " without replacement, but only " +
               std::to_string(positive) + " of " + std::to_string(weights_.size()) +
               " weights are positive",
-          "draws=" + std::to_string(positive) + ", or replacement=True");
+          "num_samples=" + std::to_string(positive) + ", or replacement=True");
   }
   int64_t size() const override { return draws_; }
   int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
@@ -169,11 +169,11 @@ namespace {
 const SamplerRecord kWeighted{
     .name = "weighted",
     .doc =
-        "``draws`` records per epoch, drawn in proportion to ``weights``.\n\n"
+        "``num_samples`` records per epoch, drawn in proportion to ``weights``.\n\n"
         "Without replacement each draw is in proportion to the weights of the remaining "
         "records, as in torch.multinomial; ordering an epoch then takes 16 bytes per record and "
         "8 per draw.",
-    .example = "hr.sampling.weighted([0.5, 2, 1], draws=2, replacement=False)",
+    .example = "hr.sampling.weighted([0.5, 2, 1], num_samples=2, replacement=False)",
     .per_record = PerRecord::kWeights,
     .given = {.name = "weights",
               .type = ParamType::kFloats,

@@ -7,7 +7,7 @@ add theirs, except for ``per_epoch``, whose orders are computed in Python.
 
     >>> import headrace as hr
     >>> hr.sampling.balanced("label")
-    balanced('label', draws=None)
+    balanced('label', num_samples=None)
     >>> hr.sampling.buckets([3, 1, 2], batch_size=2)
     buckets(<3 lengths>, batch_size=2, pool=100)
 """
@@ -137,7 +137,7 @@ class per_epoch(Sampling):
         function: Takes the epoch's number, and returns record indices (a one-dimensional array of
             integers, or a list) or a sampler of this module. It must always return the same order
             for the same epoch, on every rank, and the same number of records for each epoch: set
-            ``draws=`` to a fixed number for samplers that have it.
+            ``num_samples=`` to a fixed number for samplers that have it.
 
     Raises ConfigError HR0143 if two calls for epoch 0 differ, HR0726 for an epoch of a different
     length, HR0727 if the function raises.
