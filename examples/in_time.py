@@ -72,7 +72,7 @@ def steps(training: bool) -> list[Any]:
     """16 frames of two seconds as (16, 3, 32, 32), log-mel of the same two as (1, 40, 33)."""
     clip = T.RandomVideoClips if training else T.CenterVideoClip
     return [
-        clip(FRAMES, fps=FRAMES / SECONDS, sound=RATE),
+        clip(FRAMES, fps=FRAMES / SECONDS, audio=RATE),
         T.Resize((SIDE, SIDE)),
         T.ToDtype("float32", scale=True, fields="video"),
         T.Normalize([0.3, 0.3, 0.3], [0.25, 0.25, 0.25]),
@@ -102,9 +102,9 @@ def network(classes: int) -> Any:
             self.decide = nn.Linear(32, classes)
 
         def forward(self, batch: Any) -> Any:
-            video, sound = batch.video, batch.video_sound
+            video, audio = batch.video, batch.video_audio
             seen = self.see(video.flatten(0, 1)).amax((2, 3)).unflatten(0, video.shape[:2])
-            heard = nn.functional.adaptive_max_pool1d(self.hear(sound[:, 0]), FRAMES)
+            heard = nn.functional.adaptive_max_pool1d(self.hear(audio[:, 0]), FRAMES)
             both = self.match(torch.cat([seen.transpose(1, 2), heard], 1))
             return self.decide(both.amax(2))
 

@@ -184,13 +184,13 @@ def test_the_audio_of_a_video_clip_is_read_by_range_too(tmp_path: Path, containe
     else:  # the memory reserved for audio grows with the bytes that are not pictures
         matroska_with_hole(folder / "it.mkv", data, 32 * MIB)
     steps = [
-        T.RandomVideoClips(4, fps=8.0, sound=RATE, sound_channels=1, no_sound="silence"),
+        T.RandomVideoClips(4, fps=8.0, audio=RATE, audio_channels=1, missing_audio="silence"),
         T.CenterCrop((16, 64)),
     ]
 
     def heard(source: hr.Source, **options: Any) -> np.ndarray[Any, Any]:
         batch = next(iter(hr.Loader(source, steps, batch_size=1, seed=3, **options)))
-        return np.asarray(batch["video_sound"])
+        return np.asarray(batch["video_audio"])
 
     source = hr.open(folder)
     before = bytes_read()

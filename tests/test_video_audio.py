@@ -41,7 +41,7 @@ def seen_and_heard(source: hr.Source, step: Any, **options: Any) -> tuple[float,
     """The second at which the clip's first frame is shown, its frames' numbers, and its audio."""
     batch = batches(source, step, T.CenterCrop((16, 128)), T.Mono(), **options)[0]
     numbers = [number_of(frame) for frame in np.asarray(batch.video)[0]]
-    return float(np.asarray(batch.video_times)[0][0]), numbers, np.asarray(batch.video_sound)[0, 0]
+    return float(np.asarray(batch.video_times)[0][0]), numbers, np.asarray(batch.video_audio)[0, 0]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_audio_of_a_clip_matches_its_frames_in_time(
 ) -> None:
     rate = how.get("rate", RATE)
     source = one(tmp_path, film(**how))
-    step = T.RandomVideoClips(8, stride=3, sound=rate, times=True)
+    step = T.RandomVideoClips(8, stride=3, audio=rate, times=True)
     for seed in range(4):
         # Clips that begin before late audio starts are silent and are not requested here.
         begin, numbers, sound = 0.0, [0], np.zeros(0)
@@ -107,7 +107,7 @@ def test_the_first_vorbis_packet_gives_no_samples(tmp_path: Path, cut: str, rate
         (tmp_path / "it").mkdir(exist_ok=True)
         subprocess.run(["ffmpeg", "-v", "error", *how, made], cwd=tmp_path, check=True)
     source = hr.open(tmp_path / "it")
-    step = T.RandomVideoClips(8, stride=3, sound=rate, times=True, no_sound="silence")
+    step = T.RandomVideoClips(8, stride=3, audio=rate, times=True, missing_audio="silence")
     late = []
     for seed in range(12):
         _, numbers, sound = seen_and_heard(source, step, seed=seed, ragged="pad")
@@ -118,9 +118,9 @@ def test_the_first_vorbis_packet_gives_no_samples(tmp_path: Path, cut: str, rate
 @pytest.mark.parametrize("wanted", [16000, 22050, 44100, 96000])
 def test_audio_at_another_rate_is_the_same_signal(tmp_path: Path, wanted: int) -> None:
     source = one(tmp_path, film(rate=44100))
-    step = T.CenterVideoClip(16, fps=10.0, sound=wanted, times=True)
+    step = T.CenterVideoClip(16, fps=10.0, audio=wanted, times=True)
     batch = batches(source, step, T.CenterCrop((16, 128)), T.Mono())[0]
-    sound = np.asarray(batch.video_sound)
+    sound = np.asarray(batch.video_audio)
     assert sound.shape == (1, 1, int(1.6 * wanted))
     begin = (4.0 - 1.6) / 2
     assert abs(off_by(sound[0, 0], begin, wanted)) <= 0.51 / 44100
@@ -132,8 +132,8 @@ def test_audio_at_another_rate_equals_resampling_the_whole_track(tmp_path: Path)
     (tmp_path / "it.mp4").write_bytes(film(rate=44100))
     files = [str(tmp_path / "it.mp4")]
     source = hr.records(video=files, t=np.array([2.0]))
-    step = T.VideoClipAt(20, time="t", fps=20.0, sound=16000)
-    sound = batches(source, step, T.CenterCrop((16, 128)), T.Mono())[0].video_sound
+    step = T.VideoClipAt(20, time="t", fps=20.0, audio=16000)
+    sound = batches(source, step, T.CenterCrop((16, 128)), T.Mono())[0].video_audio
     steps = [T.CenterClip(4 * 44100), T.Resample(44100, 16000)]
     whole = batches(hr.records(audio=files, kinds={"audio": "audio"}), *steps)[0]
     expected = np.asarray(whole.audio)[0, 0, 24000:40000]  # 1.5 s is a whole number of samples at
@@ -143,9 +143,9 @@ def test_audio_at_another_rate_equals_resampling_the_whole_track(tmp_path: Path)
 
 def test_each_of_several_clips_has_its_audio(tmp_path: Path) -> None:
     source = one(tmp_path, film(seconds=6.0))
-    step = T.UniformVideoClips(8, num_clips=3, fps=8.0, sound=16000, times=True)
+    step = T.UniformVideoClips(8, num_clips=3, fps=8.0, audio=16000, times=True)
     batch = batches(source, step, T.CenterCrop((16, 128)), T.Mono())[0]
-    sounds, times = np.asarray(batch.video_sound), np.asarray(batch.video_times)
+    sounds, times = np.asarray(batch.video_audio), np.asarray(batch.video_times)
     assert sounds.shape == (1, 3, 1, 16000)
     assert np.asarray(batch.video).shape == (1, 3, 8, 3, 16, 128)
     for clip, begin in enumerate([0.0, 2.5, 5.0]):
@@ -156,17 +156,17 @@ def test_each_of_several_clips_has_its_audio(tmp_path: Path) -> None:
 def test_features_of_several_audio_clips_are_one_field(tmp_path: Path) -> None:
     source = one(tmp_path, film(seconds=6.0))
     steps = [
-        T.UniformVideoClips(8, num_clips=3, fps=8.0, sound=16000),
+        T.UniformVideoClips(8, num_clips=3, fps=8.0, audio=16000),
         T.Resize((16, 16)),
         T.Mono(),
         T.MelSpectrogram(16000, n_fft=400, hop_length=160, n_mels=40),
         T.AmplitudeToDB(),
     ]
     batch = batches(source, *steps)[0]
-    mel = np.asarray(batch.video_sound)
+    mel = np.asarray(batch.video_audio)
     assert mel.shape == (1, 3, 1, 40, 101)
-    alone = batches(source, *steps, fields=["video_sound"])[0]
-    assert np.array_equal(np.asarray(alone.video_sound), mel)
+    alone = batches(source, *steps, fields=["video_audio"])[0]
+    assert np.array_equal(np.asarray(alone.video_audio), mel)
     assert not np.array_equal(mel[0, 0], mel[0, 1])
 
 
@@ -177,7 +177,7 @@ def test_variable_frame_rates_do_not_shift_audio(tmp_path: Path, how: dict[str, 
     times -= times[0]
     (tmp_path / "it.mp4").write_bytes(film(times=times.tolist(), seconds=times[-1] / 1000))
     source = hr.records(video=[str(tmp_path / "it.mp4")], t=np.array([2.0]))
-    step = T.VideoClipAt(6, time="t", sound=RATE, times=True, **how)
+    step = T.VideoClipAt(6, time="t", audio=RATE, times=True, **how)
     begin, numbers, sound = seen_and_heard(source, step, ragged="pad")
     assert begin == pytest.approx(times[numbers[0]] / 1000, abs=1e-3)
     if "fps" in how:  # from 0.6 s before that time on, for any frame shown then
@@ -192,12 +192,12 @@ def test_variable_frame_rates_do_not_shift_audio(tmp_path: Path, how: dict[str, 
 
 def test_late_audio_is_padded_with_silence_or_an_error(tmp_path: Path) -> None:
     source = one(tmp_path, film(late=0.98 + 1024 / 48000))
-    clip = {"fps": 4.0, "sound": 16000}
+    clip = {"fps": 4.0, "audio": 16000}
     step = T.UniformVideoClips(8, num_clips=2, **clip)  # 0 to 2 s, 2 to 4 s
-    with pytest.raises(hr.Error, match=r"HR0549(.|\n)*from 0 s(.|\n)*no_sound=\"silence\""):
+    with pytest.raises(hr.Error, match=r"HR0549(.|\n)*from 0 s(.|\n)*missing_audio=\"silence\""):
         batches(source, step, T.Resize((16, 16)), T.Mono())
-    step = T.UniformVideoClips(8, num_clips=2, **clip, no_sound="silence")
-    sound = np.asarray(batches(source, step, T.Resize((16, 16)), T.Mono())[0].video_sound)[0, :, 0]
+    step = T.UniformVideoClips(8, num_clips=2, **clip, missing_audio="silence")
+    sound = np.asarray(batches(source, step, T.Resize((16, 16)), T.Mono())[0].video_audio)[0, :, 0]
     assert np.abs(sound[0, :15600]).max() < 0.02
     assert abs(off_by(sound[0, 16400:], 1.025, 16000)) <= 0.51 / 48000
     assert abs(off_by(sound[1], 2.0, 16000)) <= 0.51 / 48000
@@ -205,29 +205,29 @@ def test_late_audio_is_padded_with_silence_or_an_error(tmp_path: Path) -> None:
 
 def test_audio_that_ends_early_is_padded_with_silence_or_an_error(tmp_path: Path) -> None:
     source = one(tmp_path, film(lasts=3.0))
-    clip = {"fps": 4.0, "sound": 16000}
+    clip = {"fps": 4.0, "audio": 16000}
     step = T.UniformVideoClips(8, num_clips=2, **clip)
     with pytest.raises(hr.Error, match=r"HR0549(.|\n)*to 3 s"):
         batches(source, step, T.Resize((16, 16)), T.Mono())
-    step = T.UniformVideoClips(8, num_clips=2, **clip, no_sound="silence")
-    sound = np.asarray(batches(source, step, T.Resize((16, 16)), T.Mono())[0].video_sound)[0, :, 0]
+    step = T.UniformVideoClips(8, num_clips=2, **clip, missing_audio="silence")
+    sound = np.asarray(batches(source, step, T.Resize((16, 16)), T.Mono())[0].video_audio)[0, :, 0]
     assert abs(off_by(sound[1, :15500], 2.0, 16000)) <= 0.51 / 48000
     assert np.abs(sound[1, 16500:]).max() < 0.02
 
 
 def test_a_video_without_audio_is_an_error_or_silence(tmp_path: Path) -> None:
     source = one(tmp_path, film(sound=None))
-    step = T.CenterVideoClip(8, fps=8.0, sound=16000)
+    step = T.CenterVideoClip(8, fps=8.0, audio=16000)
     with pytest.raises(hr.Error, match=r"HR0549(.|\n)*no audio"):
         batches(source, step, T.Resize((16, 16)), T.Mono())
-    step = T.CenterVideoClip(8, fps=8.0, sound=16000, sound_channels=2, no_sound="silence")
-    sound = np.asarray(batches(source, step, T.Resize((16, 16)))[0].video_sound)
+    step = T.CenterVideoClip(8, fps=8.0, audio=16000, audio_channels=2, missing_audio="silence")
+    sound = np.asarray(batches(source, step, T.Resize((16, 16)))[0].video_audio)
     assert sound.shape == (1, 2, 16000)
     assert not sound.any()
 
 
 def test_audio_in_avi_is_refused_by_name_and_missing_audio_is_silence(tmp_path: Path) -> None:
-    step = T.CenterVideoClip(8, fps=8.0, sound=16000, no_sound="silence")
+    step = T.CenterVideoClip(8, fps=8.0, audio=16000, missing_audio="silence")
     for sound in (None, "pcm_s16le"):
         data = film(container="avi", video="mpeg4", sound=sound)
         source = one(tmp_path, data, "avi")
@@ -236,7 +236,7 @@ def test_audio_in_avi_is_refused_by_name_and_missing_audio_is_silence(tmp_path: 
                 batches(source, step, T.CenterCrop((16, 128)), T.Mono())
         else:
             batch = batches(source, step, T.CenterCrop((16, 128)), T.Mono())[0]
-            assert not np.asarray(batch.video_sound).any()
+            assert not np.asarray(batch.video_audio).any()
 
 
 def with_a_packet_twice_as_long(data: bytes, ends_earlier: int = 60) -> bytes:
@@ -263,31 +263,31 @@ def with_a_packet_twice_as_long(data: bytes, ends_earlier: int = 60) -> bytes:
 @pytest.mark.parametrize("ends_earlier", [60, 0])
 def test_a_gap_in_the_audio_is_an_error_not_a_shift(tmp_path: Path, ends_earlier: int) -> None:
     source = one(tmp_path, with_a_packet_twice_as_long(film(), ends_earlier))
-    step = T.CenterVideoClip(8, fps=8.0, sound=RATE, no_sound="silence")
+    step = T.CenterVideoClip(8, fps=8.0, audio=RATE, missing_audio="silence")
     with pytest.raises(hr.Error, match=r"HR0352(.|\n)*gaps in its audio: packet 41"):
         batches(source, step, T.CenterCrop((16, 128)), T.Mono())
 
 
 def test_a_clip_that_ends_with_the_audio_has_its_last_sample(tmp_path: Path) -> None:
     source = one(tmp_path, film(rate=44100, fps=30))
-    step = T.UniformVideoClips(10, num_clips=7, fps=7.0, sound=44100)
-    sound = np.asarray(batches(source, step, T.Resize((16, 16)), T.Mono())[0].video_sound)[0]
+    step = T.UniformVideoClips(10, num_clips=7, fps=7.0, audio=44100)
+    sound = np.asarray(batches(source, step, T.Resize((16, 16)), T.Mono())[0].video_audio)[0]
     assert sound.shape == (7, 1, 63000)
     assert abs(off_by(sound[6, 0], 4.0 - 10 / 7, 44100)) <= 1.01 / 44100
 
 
 def test_channels_are_selected_mixed_or_refused(tmp_path: Path) -> None:
     source = one(tmp_path, film(channels=2))
-    step = T.CenterVideoClip(8, fps=8.0, sound=RATE)
+    step = T.CenterVideoClip(8, fps=8.0, audio=RATE)
     with pytest.raises(hr.Error, match=r"HR0114(.|\n)*Mono"):
         batches(source, step, T.Resize((16, 16)))
-    step = T.CenterVideoClip(8, fps=8.0, sound=RATE, sound_channels=2)
-    assert np.asarray(batches(source, step, T.Resize((16, 16)))[0].video_sound).shape == (
+    step = T.CenterVideoClip(8, fps=8.0, audio=RATE, audio_channels=2)
+    assert np.asarray(batches(source, step, T.Resize((16, 16)))[0].video_audio).shape == (
         1,
         2,
         RATE,
     )
-    step = T.CenterVideoClip(8, fps=8.0, sound=RATE, sound_channels=1)
+    step = T.CenterVideoClip(8, fps=8.0, audio=RATE, audio_channels=1)
     with pytest.raises(hr.Error, match="HR0741"):
         batches(source, step, T.Resize((16, 16)))
 
@@ -295,7 +295,7 @@ def test_channels_are_selected_mixed_or_refused(tmp_path: Path) -> None:
 def test_clips_by_stride_are_as_long_as_their_frames(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_bytes(film())
     (tmp_path / "b.mp4").write_bytes(film(fps=10))
-    step = T.CenterVideoClip(8, sound=16000, sound_channels=1)
+    step = T.CenterVideoClip(8, audio=16000, audio_channels=1)
     source = hr.open(tmp_path)
     with pytest.raises(hr.Error, match=r"HR0114(.|\n)*fps="):
         batches(source, step, T.Resize((16, 16)))
@@ -304,11 +304,11 @@ def test_clips_by_stride_are_as_long_as_their_frames(tmp_path: Path) -> None:
     )[0]
     assert np.asarray(batch.video_sound_lengths).ravel().tolist() == [8 * 640, 8 * 1600]
     batch = batches(source, step, T.Resize((16, 16)), T.Mono(), T.PadOrTrim(9000), batch_size=2)[0]
-    assert np.asarray(batch.video_sound).shape == (2, 1, 9000)
+    assert np.asarray(batch.video_audio).shape == (2, 1, 9000)
     with pytest.raises(hr.Error, match=r"HR0373(.|\n)*PadOrTrim"):
         batches(
             source,
-            T.UniformVideoClips(8, num_clips=2, sound=16000, sound_channels=1),
+            T.UniformVideoClips(8, num_clips=2, audio=16000, audio_channels=1),
             T.Resize((16, 16)),
             T.Mono(),
             ragged="pad",
@@ -318,10 +318,10 @@ def test_clips_by_stride_are_as_long_as_their_frames(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ({"sound": 16000, "policy": "wrap"}, "wrap"),
-        ({"no_sound": "silence"}, "sound="),
-        ({"sound_channels": 1}, "sound="),
-        ({"sound": 1, "fps": 100.0}, "sample"),
+        ({"audio": 16000, "policy": "wrap"}, "wrap"),
+        ({"missing_audio": "silence"}, "audio="),
+        ({"audio_channels": 1}, "audio="),
+        ({"audio": 1, "fps": 100.0}, "sample"),
     ],
 )
 def test_invalid_arguments_are_refused(tmp_path: Path, how: dict[str, Any], says: str) -> None:
@@ -335,14 +335,14 @@ def test_branches_have_their_own_clips_and_audio(tmp_path: Path) -> None:
     steps = [
         T.Fork(
             "video",
-            slow=[T.CenterVideoClip(4, fps=4.0, sound=16000), T.Resize((16, 16))],
-            fast=[T.CenterVideoClip(8, fps=16.0, sound=8000), T.Resize((16, 16))],
+            slow=[T.CenterVideoClip(4, fps=4.0, audio=16000), T.Resize((16, 16))],
+            fast=[T.CenterVideoClip(8, fps=16.0, audio=8000), T.Resize((16, 16))],
         ),
         T.Mono(),
     ]
     batch = batches(source, *steps)[0]
-    assert np.asarray(batch.slow_sound).shape == (1, 1, 16000)
-    assert np.asarray(batch.fast_sound).shape == (1, 1, 4000)
+    assert np.asarray(batch.slow_audio).shape == (1, 1, 16000)
+    assert np.asarray(batch.fast_audio).shape == (1, 1, 4000)
 
 
 def test_threads_ranks_and_a_resume_change_no_byte(tmp_path: Path) -> None:
@@ -351,7 +351,7 @@ def test_threads_ranks_and_a_resume_change_no_byte(tmp_path: Path) -> None:
         (tmp_path / f"{number}.mp4").write_bytes(data)
     source = hr.open(tmp_path)
     steps = [
-        T.RandomVideoClips(6, num_clips=2, fps=6.0, sound=16000, no_sound="silence"),
+        T.RandomVideoClips(6, num_clips=2, fps=6.0, audio=16000, missing_audio="silence"),
         T.RandomCrop((16, 64)),
         T.Mono(),
     ]
@@ -361,7 +361,7 @@ def test_threads_ranks_and_a_resume_change_no_byte(tmp_path: Path) -> None:
         out = []
         for batch in hr.Loader(source, steps, **options):
             for video, sound in zip(
-                np.asarray(batch.video), np.asarray(batch.video_sound), strict=True
+                np.asarray(batch.video), np.asarray(batch.video_audio), strict=True
             ):
                 out.append(hashlib.sha256(video.tobytes() + sound.tobytes()).hexdigest())
         return out
@@ -381,7 +381,7 @@ def test_threads_ranks_and_a_resume_change_no_byte(tmp_path: Path) -> None:
     rest = []
     for batch in again:
         for video, sound in zip(
-            np.asarray(batch.video), np.asarray(batch.video_sound), strict=True
+            np.asarray(batch.video), np.asarray(batch.video_audio), strict=True
         ):
             rest.append(hashlib.sha256(video.tobytes() + sound.tobytes()).hexdigest())
     assert rest == expected[4:]
@@ -389,9 +389,9 @@ def test_threads_ranks_and_a_resume_change_no_byte(tmp_path: Path) -> None:
 
 def test_a_field_with_the_name_of_the_audio_is_refused(tmp_path: Path) -> None:
     (tmp_path / "it.mp4").write_bytes(film())
-    source = hr.records(video=[str(tmp_path / "it.mp4")], video_sound=np.array([2.0]))
-    with pytest.raises(hr.Error, match=r"HR0373(.|\n)*video_sound(.|\n)*already"):
-        batches(source, T.CenterVideoClip(8, fps=8.0, sound=16000), T.Resize((16, 16)))
+    source = hr.records(video=[str(tmp_path / "it.mp4")], video_audio=np.array([2.0]))
+    with pytest.raises(hr.Error, match=r"HR0373(.|\n)*video_audio(.|\n)*already"):
+        batches(source, T.CenterVideoClip(8, fps=8.0, audio=16000), T.Resize((16, 16)))
 
 
 def test_the_tests_clock_detects_audio_that_is_a_sample_late() -> None:

@@ -45,7 +45,7 @@ constexpr int64_t kMostFrames = 1024;  // of a clip
 int add_sounds(PlanDraft& draft, const FieldState& video, const ClipForm& form,
                const std::string& label) {
   FieldState sound;
-  sound.name = video.name + "_sound";
+  sound.name = video.name + "_audio";
   sound.kind = FieldKind::kAudio;
   sound.dtype = DType::kFloat32;
   sound.shape = {form.audio_channels, form.audio_frames};
@@ -53,7 +53,7 @@ int add_sounds(PlanDraft& draft, const FieldState& video, const ClipForm& form,
   if (form.audio_channels < 0) {
     sound.left_open_by =
         label +
-        ", whose clips have as many channels as their files (Mono() mixes them, sound_channels= "
+        ", whose clips have as many channels as their files (Mono() mixes them, audio_channels= "
         "sets one number)";
   }
   if (form.audio_frames < 0) {
@@ -133,8 +133,8 @@ void add_clip(PlanDraft& draft, int video, Step step) {
     check_free(times.name);
     made.push_back(draft.add_field(std::move(times)));
   }
-  if (form.audio_rate > 0) {
-    check_free(picture.name + "_sound");
+  if (form.sound_rate > 0) {
+    check_free(picture.name + "_audio");
     const int first = add_sounds(draft, draft.states[video], form, step.label);
     for (int i = 0; i < int(form.audio_fields()); ++i) made.push_back(first + i);
   }

@@ -25,7 +25,7 @@ const ErrorCode kNoAudio{
     "HR0549", ErrorKind::kData, "clip without audio",
     "The transform reads the audio of the clip's time span, and the file has no audio, or does "
     "not cover all of it: the audio starts later or ends earlier than the video. "
-    "no_sound=\"silence\" fills in silence; or leave such records out (on_error=)."};
+    "missing_audio=\"silence\" fills in silence; or leave such records out (on_error=)."};
 
 const ErrorCode kLargeAudio{
     "HR0560", ErrorKind::kResource, "audio of the video exceeds the memory limit",
@@ -73,11 +73,11 @@ Result<AudioClip> open_sound_of_video(const ByteRanges& file, AudioDecoders& dec
 
 ClipAudio::ClipAudio(std::string_view owner, const Arguments& arguments, double seconds,
                      ClipForm& form)
-    : owner_(owner), silence_(arguments.text("no_sound") == "silence") {
-  if (arguments.is_none("sound")) {
-    if (!arguments.is_none("sound_channels") || silence_) {
-      raise_invalid_argument(owner, "sound_channels= and no_sound= need sound=",
-                             "set the rate, in samples per second: sound=16000");
+    : owner_(owner), silence_(arguments.text("missing_audio") == "silence") {
+  if (arguments.is_none("audio")) {
+    if (!arguments.is_none("audio_channels") || silence_) {
+      raise_misfit(owner, "audio_channels= and missing_audio= need audio=",
+                   "set the rate, in samples per second: audio=16000");
     }
     return;
   }
@@ -85,8 +85,8 @@ ClipAudio::ClipAudio(std::string_view owner, const Arguments& arguments, double 
     raise_invalid_argument(owner, "policy=\"wrap\" repeats the video, but cannot repeat its audio",
                            "policy=\"repeat_last\" or \"error\"");
   }
-  rate_ = static_cast<int>(arguments.integer("sound"));
-  if (!arguments.is_none("sound_channels")) channels_ = arguments.integer("sound_channels");
+  rate_ = static_cast<int>(arguments.integer("audio"));
+  if (!arguments.is_none("audio_channels")) channels_ = arguments.integer("audio_channels");
   if (seconds >= 0) frames_ = static_cast<int64_t>(std::floor(seconds * rate_ + kLengthSlack));
   if (frames_ == 0) {
     raise_invalid_argument(owner, "a clip lasts " + shortest_text(seconds) +
@@ -114,7 +114,7 @@ Result<void> ClipAudio::take(const FieldValue& video, std::span<const AudioWindo
   if (!all && !silence_) {
     return Error{.code = &kNoAudio,
                  .what = "[" + std::string(owner_) + "] the video has no audio",
-                 .hint = "no_sound=\"silence\""};
+                 .hint = "missing_audio=\"silence\""};
   }
   if (all && all->header.working_bytes > context.renderer.largest_value()) {
     return Error{.code = &kLargeAudio,
@@ -153,7 +153,7 @@ Result<void> ClipAudio::take_one(const AudioClip& all, const AudioWindow& window
                  .what = "[" + std::string(owner_) + "] the clip goes from " + text(first) +
                          " s to " + text(first + count) + " s, the audio from " + text(0) +
                          " s to " + text(there) + " s",
-                 .hint = "no_sound=\"silence\""};
+                 .hint = "missing_audio=\"silence\""};
   }
   FieldValue& value = context.record.fields[size_t(field)];
   value = FieldValue();
@@ -180,20 +180,20 @@ Result<void> ClipAudio::take_one(const AudioClip& all, const AudioWindow& window
 
 std::vector<Param> clip_audio_params() {
   return {
-      {.name = "sound",
+      {.name = "audio",
        .type = ParamType::kInt,
-       .doc = "Adds the field `<video>_sound`: the audio of the clip's time range, (channels, "
+       .doc = "Adds the field `<video>_audio`: the audio of the clip's time range, (channels, "
               "samples) float32 at this sample rate, like an audio field. With num_clips: "
               "(num_clips, channels, samples).",
        .minimum = 1,
        .maximum = 768000},
-      {.name = "sound_channels",
+      {.name = "audio_channels",
        .type = ParamType::kInt,
        .doc = "Number of channels that all audio clips must have; None: as in each file, to be "
               "mixed by Mono().",
        .minimum = 1,
        .maximum = 64},
-      {.name = "no_sound",
+      {.name = "missing_audio",
        .type = ParamType::kString,
        .doc = "What to do if a file has no audio for the clip's time: make it a bad record, or use "
               "silence.",

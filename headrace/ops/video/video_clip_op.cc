@@ -175,9 +175,9 @@ std::map<std::string, ParamValue> clip_example(std::map<std::string, ParamValue>
                {"fps", 15.0},
                {"times", true},
                {"hdr", true},
-               {"sound", int64_t{16000}},
-               {"sound_channels", int64_t{2}},
-               {"no_sound", std::string("silence")}});
+               {"audio", int64_t{16000}},
+               {"audio_channels", int64_t{2}},
+               {"missing_audio", std::string("silence")}});
   return more;
 }
 
@@ -204,8 +204,8 @@ std::vector<Param> clip_params(std::vector<Param> more) {
        .maximum = 1e6},
       {.name = "policy",
        .type = ParamType::kString,
-       .doc = "What to do if a video is too short: repeat its last frame, repeat the clip from its "
-              "first frame on, or make it a bad record.",
+       .doc = "What to do if a video is too short: repeat its last frame, repeat the clip's "
+              "frames from the first, or make it a bad record.",
        .fallback = std::string("repeat_last"),
        .choices = {"repeat_last", "wrap", "error"}},
       {.name = "layout",

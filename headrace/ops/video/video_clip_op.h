@@ -75,7 +75,7 @@ class VideoClipOp : public Op {
   std::optional<ClipAudio> audio_;
 };
 
-// num_frames, stride, fps, policy, layout, times, hdr, sound, sound_channels, no_sound; `more`
+// num_frames, stride, fps, policy, layout, times, hdr, audio, audio_channels, missing_audio; `more`
 // comes after the first.
 std::vector<Param> clip_params(std::vector<Param> more);
 // OpRecord::example, with a value for each of them, and `more`.

@@ -228,9 +228,10 @@ TEST(VideoClip, IsUprightForAnyCameraRotation) {
 // For a file without audio.
 Result<void> take_silence(VideoTrack track, Shape& shape) {
   const std::vector<uint8_t> file = mkv_test::Film().file();
-  const std::unique_ptr<Op> op = make_op("CenterVideoClip", {{"num_frames", int64_t{2}},
-                                                             {"sound", int64_t{16000}},
-                                                             {"no_sound", std::string("silence")}});
+  const std::unique_ptr<Op> op =
+      make_op("CenterVideoClip", {{"num_frames", int64_t{2}},
+                                  {"audio", int64_t{16000}},
+                                  {"missing_audio", std::string("silence")}});
   Renderer renderer;
   renderer.videos().use(std::make_unique<NumberedFrames>());
   Record record;
