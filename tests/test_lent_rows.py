@@ -168,7 +168,7 @@ def test_batches_and_bad_records_equal_those_of_one_process(
     pool = Pool(whims)
     with hr.Loader(photos, **given) as alone, hr.Loader(photos, **given, workers=pool) as helped:
         epochs = 0
-        while epochs < 3 or (whims == "o" and not helped.stats().remote["arrived"]):
+        while epochs < 3 or (whims == "o" and not helped.stats().remote["received"]):
             epochs += 1
             assert epochs < 200
             for batch, other in zip(alone, helped, strict=True):
@@ -259,23 +259,25 @@ def test_remote_workers_that_do_not_pay_off_are_reported_and_not_used(
     with hr.Loader(photos, steps, **given, workers=Pool(always=False)) as loader:
         assert "workers" in repr(loader) and "no remote worker is ready" in repr(loader)
         remote = until(loader, lambda remote: remote["rows"] >= 300)
-        made, own = remote["maker_ms_per_row"], remote["own_ms_per_row"]
+        made, own = remote["actor_ms_per_row"], remote["local_ms_per_row"]
         assert made >= 2 and made > 2 * own
         assert re.search(r"workers +remote workers save [\d.]+ of [\d.]+ ms per row", repr(loader))
-        assert remote["says"] in repr(loader)
-        asked = remote["asked"]
-        assert until(loader, lambda remote: remote["asked"] > asked)["says"].startswith("remote")
+        assert remote["summary"] in repr(loader)
+        asked = remote["requested"]
+        assert until(loader, lambda remote: remote["requested"] > asked)["says"].startswith(
+            "remote"
+        )
     # The same rows, if transferring one takes more than half as long as making it.
     with hr.Loader(photos, steps, **given, workers=Pool(always=False, carried=10)) as loader:
         remote = until(loader, lambda remote: remote["rows"] >= 256 and not remote["out"])
-        made, own = remote["maker_ms_per_row"], remote["own_ms_per_row"]
+        made, own = remote["actor_ms_per_row"], remote["local_ms_per_row"]
         assert own >= 10_000 and made < 2 * own
         says = f"remote workers do not pay off: making a row takes {made:.2f} ms, receiving it"
-        assert remote["says"].startswith(says) and says in repr(loader)
+        assert remote["summary"].startswith(says) and says in repr(loader)
         for _ in range(3):
             for _ in loader:
                 pass
-        assert loader.stats().remote["asked"] == remote["asked"]
+        assert loader.stats().remote["requested"] == remote["requested"]
 
 
 def test_rows_in_transit_are_bounded_in_bytes(photos: Path) -> None:
@@ -284,14 +286,14 @@ def test_rows_in_transit_are_bounded_in_bytes(photos: Path) -> None:
     for most in (row, 5 * row):
         pool = Pool(most=most)
         with hr.Loader(photos, STEPS, **given, workers=pool) as loader:
-            until(loader, lambda remote: remote["arrived"] >= 10)
+            until(loader, lambda remote: remote["received"] >= 10)
             assert pool.last is not None and 1 <= pool.last.largest <= most // row
     mixed = [*STEPS, T.MixUp(num_classes=3, group=8)]  # whose rows are sent in groups of eight
     for steps, most, rows in ((STEPS, row - 1, 1), (mixed, 7 * row, 8)):
         expected = pytest.warns(hr.Warning, match=rf"HR0839[^\0]*: {rows} rows of 12,\d+ bytes")
         workers = Pool(most=most)
         with expected, hr.Loader(photos, steps, **given, workers=workers) as loader:
-            until(loader, lambda remote: "HR0839" in remote["says"])
+            until(loader, lambda remote: "HR0839" in remote["summary"])
             assert "rows are made here: ConfigError" in repr(loader)
             loader.close()
         assert workers.last is not None and workers.last.closed
@@ -303,6 +305,6 @@ def test_rows_that_cannot_be_lent_are_made_locally_with_a_message(photos: Path) 
     ) as loader:
         assert sum(len(batch.image) for batch in loader) == 58
         assert 'rows are made here: "key" has values of different lengths' in repr(loader)
-        assert loader.stats().remote["asked"] == 0
+        assert loader.stats().remote["requested"] == 0
     with pytest.raises(hr.ConfigError, match="workers is a pool of remote workers"):
         hr.Loader(photos, STEPS, batch_size=8, workers=4)

@@ -33,7 +33,7 @@ def main() -> None:
             mean = float(np.mean([batch.image.mean() for batch in loader]))  # a training step
             print(f"epoch {epoch}: mean {mean:.6f}")
         remote = loader.stats().remote
-        print(f"{remote['rows']} rows by {remote['actors']} actors; {remote['says']}")
+        print(f"{remote['rows']} rows by {remote['actors']} actors; {remote['summary']}")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class Balanced final : public Sampler {
   uint64_t fingerprint_;
 };
 
-// Endless rounds that contain each label once; an epoch is a run of `num_samples` positions. The label's
+// Endless rounds that contain each label once; an epoch is a run of `draws` positions. The label's
 // record in round r is element r of its own sequence of permuted passes.
 class BalancedExactly final : public Sampler {
  public:

@@ -70,16 +70,16 @@ SamplerPtr shuffled_by(const std::shared_ptr<const Source>& source);
 SamplerPtr shuffled_blocks(std::vector<int64_t> block_ends, int64_t window);
 // These indices each epoch, in this order or shuffled.
 SamplerPtr from_indices(std::vector<int64_t> indices, bool shuffle);
-// `num_samples` records per epoch, drawn with replacement in proportion to the weights.
+// `draws` records per epoch, drawn with replacement in proportion to the weights.
 SamplerPtr weighted(const std::vector<double>& weights, int64_t draws);
 // The same without replacement: each draw is in proportion to the weights of the remaining records.
 SamplerPtr weighted_once(std::vector<double> weights, int64_t draws);
-// `num_samples` records per epoch: each label equally often in expectation, then a record of the label.
+// `draws` records per epoch: each label equally often in expectation, then a record of the label.
 SamplerPtr balanced(const std::vector<int64_t>& labels, int64_t draws);
 // The same without replacement: each label once in every run of as many positions as there are
 // labels, and all records of a label before one repeats, also across epochs.
 SamplerPtr balanced_exactly(const std::vector<int64_t>& labels, int64_t draws);
-// Concatenates a sampler's epochs, and cuts them into epochs of `num_samples` positions. Throws HR0729
+// Concatenates a sampler's epochs, and cuts them into epochs of `draws` positions. Throws HR0729
 // for a sampler that decides the batch sizes.
 SamplerPtr repeated(SamplerPtr order, int64_t draws);
 

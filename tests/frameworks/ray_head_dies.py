@@ -44,8 +44,8 @@ with two_nodes() as nodes:
         "right": got == wanted,
         "wait": max(waits[8:]),
         "close": time.perf_counter() - begin,
-        "arrived": remote["arrived"],
-        "says": remote["says"],
+        "received": remote["received"],
+        "summary": remote["summary"],
     }
     print(json.dumps(report), flush=True)
     # Ray's own shutdown would wait for the head.

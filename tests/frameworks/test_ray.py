@@ -27,7 +27,7 @@ import headrace as hr
 from headrace import transforms as T
 
 pytest_plugins = ["ray_fixtures"]
-FAR: dict[str, Any] = {"cpus_per_actor": 0, "resources": {"far": 1}, "lend": "always"}
+FAR: dict[str, Any] = {"cpus_per_actor": 0, "resources": {"far": 1}, "offload": "always"}
 KILLS = int(os.environ.get("KILLS_OF_ACTORS", "20"))  # 200 take some five minutes
 STEPS = [T.RandomResizedCrop(160), T.RandomHorizontalFlip()]
 GIVEN: dict[str, Any] = {
@@ -79,7 +79,7 @@ def test_actors_make_most_rows_and_batches_equal_those_of_one_process(
         assert got == wanted
         assert loader.quarantine == bad != [] and counted(loader) == counts
         assert remote["rows"] - before > 0.5 * 96 * epochs, remote
-        assert "remote workers save" in remote["says"] and remote["says"] in repr(loader)
+        assert "remote workers save" in remote["summary"] and remote["summary"] in repr(loader)
     assert _gone(10)
 
 
@@ -177,10 +177,10 @@ def test_python_transforms_and_arrays_in_memory_are_sent_to_actors(cluster: Any)
         wait_for_actors(loader, 1)
         assert got == wanted
         end = time.monotonic() + 30
-        while not loader.stats().remote["arrived"] and time.monotonic() < end:
+        while not loader.stats().remote["received"] and time.monotonic() < end:
             loader.set_epoch(0)
             assert list(hashes(loader, 2)) == wanted
-        assert loader.stats().remote["arrived"] > 0
+        assert loader.stats().remote["received"] > 0
 
 
 def test_a_pool_can_be_pickled_and_compared(cluster: Any) -> None:

@@ -40,9 +40,9 @@ def test_this_process_finishes_the_epoch_if_the_head_dies(whole_photos: Path, ki
         return  # no hang
     assert done.returncode == 0
     report = json.loads(done.stdout.splitlines()[-1])
-    assert report["right"] and report["arrived"] > 0
+    assert report["right"] and report["received"] > 0
     assert report["wait"] < 10 and report["close"] < 10
-    assert killed == "gcs" or "HR0838" in report["says"]
+    assert killed == "gcs" or "HR0838" in report["summary"]
 
 
 def given_up(loader: hr.Loader, epochs: int = 2) -> str:
@@ -54,9 +54,9 @@ def given_up(loader: hr.Loader, epochs: int = 2) -> str:
             list(hashes(loader, epochs))
             if heard:
                 break
-    says = loader.stats().remote["says"]
+    says = loader.stats().remote["summary"]
     assert says.startswith("rows are made here: ") and says in repr(loader)
-    assert loader.stats().remote["arrived"] == 0
+    assert loader.stats().remote["received"] == 0
     return str(heard[0].message)
 
 
@@ -106,7 +106,7 @@ def test_rows_in_transit_do_not_fill_the_object_store(
 ) -> None:
     given: dict[str, Any] = {"batch_size": 24, "threads": 1, "seed": 1}
     source = hr.simulated(240, image=(3, 1024, 1024))  # batches of 75 MB
-    small = {"cpus_per_actor": 0, "resources": {"small": 1}, "lend": "always"}
+    small = {"cpus_per_actor": 0, "resources": {"small": 1}, "offload": "always"}
     with hr.Loader(source, **given) as alone:
         wanted = list(hashes(alone, 1))
     with hr.Loader(source, **given, workers=hr.ray.pool(cpus=2, **small)) as loader:
@@ -115,13 +115,13 @@ def test_rows_in_transit_do_not_fill_the_object_store(
         loader.set_epoch(0)
         assert list(hashes(loader, 1)) == wanted
         remote = loader.stats().remote
-        assert remote["room"] == small_store // 4 and remote["arrived"] > 0
+        assert remote["bytes_limit"] == small_store // 4 and remote["received"] > 0
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     halves = hr.ray.pool(cpus=1, **small)
     with hr.Loader(source, **given, shard=(1, 2), workers=halves) as loader:
         next(iter(loader))
         wait_for_actors(loader, 1)
-        assert loader.stats().remote["room"] == small_store // 8
+        assert loader.stats().remote["bytes_limit"] == small_store // 8
     little = hr.ray.pool(cpus=1, **small, store="2 %")
     with hr.Loader(source, **given, workers=little) as loader:
         assert "HR0839 too large for remote workers: 1 rows of 3,145,7" in given_up(loader, 1)

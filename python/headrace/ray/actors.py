@@ -28,10 +28,10 @@ _NO_RAY = declare(
 _DIE = declare(
     "HR0840",
     "config",
-    "remote workers die before they make a row",
-    "Actors that die are replaced. If many in a row die without making a row, something is wrong "
-    "on their machines: too little memory, a missing package, a library that crashes. The reason "
-    "is in Ray's logs (/tmp/ray/session_latest/logs).",
+    "remote workers die before producing any rows",
+    "Actors that die are replaced. If many consecutive actors die without producing rows, "
+    "something is wrong on their machines: too little memory, a missing package, a library that "
+    "crashes. The reason is in Ray's logs (/tmp/ray/session_latest/logs).",
 )
 
 # CPU seconds per byte in other processes of this machine: for Ray to receive rows from another
@@ -269,7 +269,7 @@ class Actors:
             "starting": len(self._starting),
             "died": self._died,
             "target": self._target,
-            "room": self._room,
+            "bytes_limit": self._room,
         }
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ def pool(
     cpus_per_actor: float = 1,
     store: str = "25 %",
     runtime_env: Mapping[str, Any] | None = None,
-    lend: str = "auto",
+    offload: str = "auto",
 ) -> Pool:
     """Ray actors that make rows of a loader's batches: ``Loader(..., workers=pool)``.
 
@@ -32,8 +32,8 @@ def pool(
     resources: that each actor requests from Ray, such as a label of CPU machines: {"decode": 1}.
     cpus_per_actor: CPUs that Ray reserves for each. store: the fraction of an object store that
     rows in transit may fill; more would be spilled to disk. runtime_env: Ray's runtime_env of the
-    actors. lend: "auto" requests rows while the training loop waits for data and remote workers are
-    faster; "always" requests them at any time.
+    actors. offload: "auto" requests rows while the training loop waits for data and remote workers
+    are faster; "always" requests them at any time.
     """
     number = cpus if cpus == "auto" else integer("cpus", cpus, 1, INT32)
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", store)
@@ -47,7 +47,7 @@ def pool(
         float(cpus_per_actor),
         float(found[1]) / 100,
         dict(runtime_env or {}),
-        one_of("lend", lend, ("auto", "always")) == "always",
+        one_of("offload", offload, ("auto", "always")) == "always",
     )
 
 

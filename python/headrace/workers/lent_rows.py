@@ -186,7 +186,7 @@ class LentRows:
         self._looked = (0.0, 0.0)  # a time, and how long the consumer had waited by then
         self.refused = ""  # reason why no rows are lent
         self._count = dict.fromkeys(
-            ("asked", "arrived", "rows", "late", "again", "returned", "bytes"), 0
+            ("requested", "received", "rows", "late", "repeated", "returned", "bytes"), 0
         )
         self._maker_seconds = 0.0
         self._own_seconds = 0.0  # CPU seconds of this machine for rows that arrived
@@ -216,11 +216,11 @@ class LentRows:
         return {
             **self._count,
             **self._makers.counters(),
-            "out": len(self._out),
-            "maker_ms_per_row": 1e3 * self._maker_seconds / rows if rows else 0.0,
-            "own_ms_per_row": 1e3 * self._own_seconds / rows if rows else 0.0,
+            "outstanding": len(self._out),
+            "actor_ms_per_row": 1e3 * self._maker_seconds / rows if rows else 0.0,
+            "local_ms_per_row": 1e3 * self._own_seconds / rows if rows else 0.0,
             "needed": self._is_needed,
-            "says": self.says(),
+            "summary": self.says(),
         }
 
     def says(self) -> str:
@@ -278,7 +278,7 @@ class LentRows:
                 if token is None:
                     return any_asked
                 self._out[token] = part._replace(asked=time.perf_counter(), tries=part.tries + 1)
-                self._count["again"] += 1
+                self._count["repeated"] += 1
                 any_asked = True
             self._again.popleft()
         while self._wants(engine) and self._lend(engine):
@@ -314,7 +314,7 @@ class LentRows:
             self._return(part)
             return False
         self._out[token] = part
-        self._count["asked"] += 1
+        self._count["requested"] += 1
         return True
 
     def _patience(self) -> float:
@@ -362,7 +362,7 @@ class LentRows:
                 raise
             return  # closed meanwhile
         self._times.append(time.perf_counter() - part.asked)
-        self._count["arrived" if arrived else "late"] += 1
+        self._count["received" if arrived else "late"] += 1
         if arrived:
             self._count["rows"] += part.rows.size
             size = sum(memoryview(array).nbytes for array in answer.arrays)
