@@ -176,7 +176,7 @@ def main() -> int:
     arguments = parser.parse_args()
     programs = Programs(arguments.programs.resolve(), arguments.photos.resolve())
 
-    print(f"{'us a picture':34} {'avx2':>9} {'avx512':>9} {'gain':>5}   of a Zen 5's time")
+    print(f"{'us per image':34} {'avx2':>9} {'avx512':>9} {'gain':>5}   of a Zen 5's time")
     for stage, levels in one_core(programs, arguments.repetitions).items():
         if len(levels) < len(LEVELS):
             print(f"{stage:34} not measured")

@@ -107,7 +107,7 @@ def packing(report: dict[str, Any], name: str) -> str:
             f"- {peer['name']}: {one['photos'] / told['seconds']:,.0f} images/s, "
             f"{peer['bytes_on_disk'] / one['bytes']:.3f} of the JPEG files' bytes"
         )
-        kept = {why["reason"]: why["count"] for why in told.get("stored_as_they_are", [])}
+        kept = {why["reason"]: why["count"] for why in told.get("stored_unchanged", [])}
         if kept:
             line += "; stored as they are: " + ", ".join(f"{n} {why}" for why, n in kept.items())
         lines.append(line)

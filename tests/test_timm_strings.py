@@ -61,7 +61,7 @@ def test_masks_and_boxes_follow_geometric_operations() -> None:
     ("rand-inc", '"inc" lacks its number'),
     ("rand-p1.5", '"p1.5" is out of range'),
     ("rand-mstd1e999", '"mstd1e999" has no number'),
-    ("rand-tfoo", '"tfoo" names no set'),
+    ("rand-tfoo", '"tfoo" is not a set'),
     ("rand-n16-tweights", '"n16" requests more operations than exist'),
     ("rand--m9", '"" is not part of it'),
     ("original-m9", '"m9" is not part of it'),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the pictures of docs/internals/jpeg.md into a folder:
+"""Draws the figures of docs/internals/jpeg.md into a folder:
 
 python tools/draw_jpeg.py docs/images
 
@@ -96,7 +96,7 @@ def pair_table() -> Drawing:
 
 def lanes() -> Drawing:
     """Each lookup waits for the previous one; four streams fill the time."""
-    picture = Drawing(236, "A lookup waits for the one before; lookups of four pictures overlap")
+    picture = Drawing(236, "A lookup waits for the one before; lookups of four images overlap")
     left, step, each = 130, 74, 18
 
     def chain(y: float, start: float, kind: str, count: int) -> None:
@@ -107,11 +107,11 @@ def lanes() -> Drawing:
                 picture.path(f"M{x + 21:g} {y + 10:g}H{x + step - 2:g}", "arrow")
 
     picture.text(0, 14, "One stream: shift, load from the table, subtract, and only then the next")
-    picture.text(0, 48, "picture 1")
+    picture.text(0, 48, "image 1")
     chain(33, 0, "c0", 8)
     picture.text(0, 96, "Four streams in one loop: the core works on all of them at once")
     for lane, kind in enumerate(("c0", "c2", "c3", "c4")):
-        picture.text(0, 130 + lane * 26, f"picture {lane + 1}")
+        picture.text(0, 130 + lane * 26, f"image {lane + 1}")
         chain(115 + lane * 26, lane * each, kind, 8)
     picture.path(f"M{left} 222H{WIDTH}", "arrow")
     picture.text(left, 236, "time", "faint")
@@ -227,7 +227,7 @@ def upsampling() -> Drawing:
     picture.text(0, 180, "out[2i]   = (3·in[i] + in[i-1] + 1) >> 2", "mono small")
     picture.text(0, 200, "out[2i+1] = (3·in[i] + in[i+1] + 2) >> 2", "mono small")
     picture.text(400, 180, "thick: weight 3/4; thin: 1/4", "small")
-    picture.text(400, 200, "red: at the picture's edge the sample is copied,", "small")
+    picture.text(400, 200, "red: at the image's edge the sample is copied,", "small")
     picture.text(400, 217, "at the window's edge it is not", "small")
     return picture
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of progressive files in docs/internals/jpeg.md: draw_jpeg.py writes them."""
+"""The figures of progressive files in docs/internals/jpeg.md: draw_jpeg.py writes them."""
 
 from __future__ import annotations
 

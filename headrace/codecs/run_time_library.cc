@@ -17,7 +17,7 @@ namespace {
 const ErrorCode kNoLibrary{
     "HR0344", ErrorKind::kConfig, "codec library missing",
     "This type of image or audio is decoded by a library that is loaded on first use, and it is "
-    "missing, or of another version than Headrace was built for. Install the package named in the "
+    "missing, or a different version than Headrace was built for. Install the package named in the "
     "message (apt-get install on Debian and Ubuntu), or convert images to JPEG or PNG, audio to "
     "WAV. `headrace formats NAME` shows what a codec needs and whether it is available."};
 

@@ -44,10 +44,10 @@ const ErrorCode kBadFill{
 
 const ErrorCode kNoAliasing{
     "HR0513", ErrorKind::kConfig, "antialias=False not supported",
-    "Resize equals Pillow's, which widens the filter when downscaling. antialias=False gives the "
-    "pixels that torch gives tensors, for compatibility with older models: \"nearest\" and "
-    "\"nearest-exact\" of any dtype, \"bilinear\" and \"bicubic\" of uint8. torch has no other "
-    "filter without antialiasing, and weighs floats differently: omit antialias."};
+    "Resize equals Pillow's, which widens the filter when downscaling. antialias=False resizes as "
+    "torch resizes tensors without antialiasing, for compatibility with older models: \"nearest\" "
+    "and \"nearest-exact\" with any dtype, \"bilinear\" and \"bicubic\" with uint8. torch has no "
+    "other filter without antialiasing, and weighs floats differently: omit antialias."};
 
 }  // namespace
 
@@ -216,14 +216,13 @@ Param interpolation_param() {
 }
 
 Param antialias_param() {
-  return {
-      .name = "antialias",
-      .type = ParamType::kBool,
-      .doc =
-          "Whether the filter widens when an image shrinks, as Pillow's does. False: the pixels "
-          "that torch gives tensors, uint8 by \"bilinear\" and \"bicubic\", any by \"nearest\" and "
-          "\"nearest-exact\". Masks ignore it.",
-      .fallback = true};
+  return {.name = "antialias",
+          .type = ParamType::kBool,
+          .doc =
+              "Whether the filter widens when an image shrinks, as Pillow's does. False: as torch "
+              "resizes tensors without antialiasing; uint8 with \"bilinear\" and \"bicubic\", any "
+              "dtype with \"nearest\" and \"nearest-exact\". Masks ignore it.",
+          .fallback = true};
 }
 
 void raise_invalid_argument(std::string_view owner, const std::string& what,

@@ -21,11 +21,11 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBrokenPromise{
-    "HR0601", ErrorKind::kConfig, "a function returned something else",
-    "A function in the list of transforms is assumed to return its fields with the same dtype "
-    "and shape (the shape may change where records differ anyway). This one did not, but the "
-    "batch was laid out on that assumption. Convert the result, or declare what the function "
-    "returns.",
+    "HR0601", ErrorKind::kConfig, "unexpected dtype or shape returned by a function",
+    "A function in the list of transforms must return its fields with unchanged dtype and shape "
+    "(the shape may vary if records differ in shape anyway), unless it declares otherwise. This "
+    "one did not, but the batch was laid out for the declared or unchanged form. Convert the "
+    "result, or declare what the function returns.",
     /*of_record=*/true};
 
 const ErrorCode kUndeclared{

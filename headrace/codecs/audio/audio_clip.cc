@@ -13,8 +13,8 @@ namespace {
 const ErrorCode kUnknownAudio{
     "HR0354", ErrorKind::kData, "unknown audio format",
     "Audio is recognized by its first bytes, never by name, and these match no codec in this "
-    "build. Often the file is something else (an HTML page from a failed download, a text file), "
-    "or empty. `headrace formats` lists the codecs."};
+    "build. Often the file is of a different type (an HTML page from a failed download, a text "
+    "file), or empty. `headrace formats` lists the codecs."};
 
 Error unknown_audio(std::span<const uint8_t> bytes) {
   Error error{.code = &kUnknownAudio, .what = "the file is empty"};

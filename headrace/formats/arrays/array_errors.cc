@@ -9,8 +9,8 @@ namespace {
 const ErrorCode kDamaged{
     "HR0424", ErrorKind::kData, "damaged array file",
     "The file's signature, header or size is invalid for its format (NumPy, IDX, CIFAR binary, "
-    "safetensors). Usually it was truncated while being copied or written: copy it again, or write "
-    "it again with the library that made it."};
+    "safetensors, torch.save, token files). Usually it was truncated while being copied or "
+    "written: copy it again, or write it again with the library that made it."};
 
 const ErrorCode kUnsupported{
     "HR0425", ErrorKind::kUnsupported, "unsupported array",

@@ -94,7 +94,7 @@ void FolderTree::refuse_duplicate_names(const std::string& root) const {
     std::ranges::sort(names);
     const auto twin = std::ranges::adjacent_find(names);
     if (twin == names.end()) continue;
-    Error twice = bad_listing("it names \"" + std::string(*twin) + "\" twice");
+    Error twice = bad_listing("it contains \"" + std::string(*twin) + "\" twice");
     twice.where.file = root;
     throw Exception(std::move(twice));
   }

@@ -174,7 +174,7 @@ void Hdf5File::read_superblock() {
   } else {
     read_new_superblock();
   }
-  if (root_ == kHdf5Undefined) damaged(0, "the superblock names no root group");
+  if (root_ == kHdf5Undefined) damaged(0, "the superblock has no root group");
 }
 
 void Hdf5File::read_widths(uint64_t offset) {
@@ -216,7 +216,8 @@ void Hdf5File::read_new_superblock() {
 }
 
 void Hdf5File::check_end(uint64_t end, uint64_t stored_base) const {
-  if (end == kHdf5Undefined || end < stored_base) damaged(0, "the superblock names no end of file");
+  if (end == kHdf5Undefined || end < stored_base)
+    damaged(0, "the superblock has no end-of-file address");
   const uint64_t bytes = end - stored_base;
   if (!holds(0, bytes)) {
     throw Exception(hdf5_damaged(

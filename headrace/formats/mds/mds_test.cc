@@ -251,7 +251,7 @@ TEST_F(MdsTest, an_invalid_index_is_refused) {
             std::string::npos);
   EXPECT_NE(with("{\"shards\"", "{").find("HR0486"), std::string::npos);
   data.write("d/index.json", mds_index(kColumns, {}));
-  EXPECT_NE(refusal({{"format", std::string("mds")}}).find("it names no shards"),
+  EXPECT_NE(refusal({{"format", std::string("mds")}}).find("it lists no shards"),
             std::string::npos);
   for (size_t cut = 0; cut < 64; ++cut) {
     data.write("d/index.json", good.substr(0, good.size() * cut / 64));

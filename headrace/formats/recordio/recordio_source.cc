@@ -17,11 +17,10 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadHeader{
-    "HR0477", ErrorKind::kData, "damaged record in a RecordIO",
-    "A record's header (MXNet's IRHeader) declares more labels than the record has bytes, or its "
-    "label differs in type from those of other records: not an integer, or a count other than "
-    "label_shape=. label_dtype=\"float32\" accepts any single number; header=False reads records "
-    "without such a header."};
+    "HR0477", ErrorKind::kData, "invalid record header or label in a RecordIO file",
+    "The record's IRHeader (MXNet) is truncated, or its label does not match the field: not an "
+    "integer, or not the number of values in label_shape=. label_dtype=\"float32\" accepts any "
+    "single number; header=False reads records without such a header."};
 
 enum : size_t { kContentField, kLabelField };
 enum : size_t { kFrame, kJoined, kLabel };  // indices of a record's own buffers

@@ -11,7 +11,7 @@ namespace {
 const ErrorCode kNotAnExample{
     "HR0472", ErrorKind::kData, "not a tf.train.Example",
     "The data of a TFRecord is not a protobuf message of type tf.train.Example or "
-    "tf.train.SequenceExample, although its checksum is right: it holds something else, or the "
+    "tf.train.SequenceExample, although its checksum is right: it holds other data, or the "
     "program that wrote it has a bug. content=\"bytes\" reads records that are not Examples."};
 
 const ErrorCode kBadFeature{

@@ -23,10 +23,9 @@ const OpRecord kCenterClip{
     .name = "CenterClip",
     .doc =
         "Keeps the middle of an audio clip.\n\n"
-        "Audio, (channels, frames), becomes (channels, num_frames), from frame (frames - "
-        "num_frames) // 2 on. Only what is kept is decoded. An audio clip that is shorter is a "
-        "data "
-        "error unless pad_if_needed.",
+        "Audio, (channels, frames), becomes (channels, num_frames), starting at frame "
+        "(frames - num_frames) // 2. Only this part is decoded. A shorter audio clip is a data "
+        "error unless pad_if_needed=True.",
     .page = {.unseen = "it works on audio: [audio](audio.md)"},
     .params = {num_frames_param(),
                pad_if_needed_param(

@@ -88,7 +88,7 @@ const OpRecord kPCALighting{
     .page = {.section = "Color transforms", .step = "T.PCALighting(0.5)"},
     .params = {{.name = "alphastd",
                 .type = ParamType::kFloat,
-                .doc = "Standard deviation of the three numbers.",
+                .doc = "Standard deviation of the three random eigenvector weights.",
                 .fallback = 0.1,
                 .minimum = 0,
                 .maximum = 100}},

@@ -47,7 +47,7 @@ class Jpeg final : public WholeImageOp {
 const OpRecord kJpeg{
     .name = "JPEG",
     .doc =
-        "Adds the artifacts of JPEG compression at some quality.\n\n"
+        "Adds the artifacts of JPEG compression at a fixed or random quality.\n\n"
         "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged, and "
         "so are masks. Colors lose half of their resolution (4:2:0). Earlier transforms are "
         "rendered first, which adds a pass over the image.",

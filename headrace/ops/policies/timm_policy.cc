@@ -121,7 +121,7 @@ TimmPolicy rand_policy(const TimmText& text) {
     if (piece.key != "t") continue;
     set = piece.number;
     if (set != "weights" && set != "3a" && set != "3aw") {
-      text.refuse(piece.text, "names no set of operations", "\"tweights\", \"t3a\" or \"t3aw\"");
+      text.refuse(piece.text, "is not a set of operations", "\"tweights\", \"t3a\" or \"t3aw\"");
     }
   }
   if (policy.most == 0) policy.most = 10;  // parsed like timm does

@@ -93,8 +93,8 @@ Param logarithms_param(std::string_view name) {
   return {.name = name,
           .type = ParamType::kBool,
           .doc =
-              "Whether to transform ln(x + 1e-6) instead of decibels (limited to 80 dB below the "
-              "largest).",
+              "Whether to apply the DCT to ln(x + 1e-6) instead of to decibels (clamped to 80 dB "
+              "below the maximum).",
           .fallback = false};
 }
 

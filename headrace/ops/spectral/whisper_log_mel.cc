@@ -82,7 +82,7 @@ const OpRecord kWhisperLogMel{
     .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = {{.name = "n_mels",
                 .type = ParamType::kInt,
-                .doc = "Filters: 80, and 128 from large-v3 on.",
+                .doc = "Number of mel filters: 80, or 128 since large-v3.",
                 .fallback = int64_t{80},
                 .minimum = 1,
                 .maximum = 512},

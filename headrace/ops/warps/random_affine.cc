@@ -81,9 +81,8 @@ const OpRecord kRandomAffine{
           .max_count = 2},
          {.name = "translate",
           .type = ParamType::kFloats,
-          .doc =
-              "(a, b): translations by whole pixels, up to a of the width and b of the height each "
-              "way.",
+          .doc = "(a, b): maximum horizontal and vertical shift, as fractions of width and height; "
+                 "shifts are whole pixels.",
           .minimum = 0,
           .maximum = 1,
           .min_count = 2,

@@ -148,7 +148,7 @@ Result<void> KnownObjects::saw_listing(const std::string& folder, Entries entrie
     const auto [place, added] = listing.by_name.try_emplace(entry.name, i);
     if (added) continue;
     if (!entry.is_folder && !(*listing.entries)[place->second].is_folder) {
-      Error twice = bad_listing("it names \"" + entry.name + "\" twice");
+      Error twice = bad_listing("it contains \"" + entry.name + "\" twice");
       twice.where.file = folder;
       return twice;
     }

@@ -30,7 +30,7 @@ _ADAPTERS = {"torchvision": torchvision.ADAPTER, "albumentations": albumentation
 
 
 def adapter_of(transform: Any) -> Adapter:
-    """The adapter of a transform. REQUIRES: home_of() knows it."""
+    """What translates a transform of its library. REQUIRES: home_of() knows the transform."""
     return _ADAPTERS[home_of(transform)]
 
 

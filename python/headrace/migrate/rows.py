@@ -102,7 +102,8 @@ class Lent:
 
 
 def rows_of(batch: Any) -> list[Any]:
-    """The rows of a tensor, as views without tracking."""
+    """The rows of a tensor as views, outside of a `Lent` context: writes by operations on them are
+    not watched."""
     return Lent().rows_of(batch)
 
 

@@ -20,7 +20,8 @@ FILE_FIELDS = {kind: kind for kind in MEDIA_KINDS} | {"images": "image", "masks"
 
 @functools.lru_cache(1)
 def _suffixes(records: int) -> dict[str, str]:
-    """The kinds by suffix, for this number of registered records: a plug-in may add a codec."""
+    """Maps file suffixes to media kinds. records, the number of registered engine records, is only
+    the cache key: it changes when a plug-in adds a codec."""
     return {
         suffix: kind
         for kind, media in reversed(_core.media().items())  # a GIF counts as an image

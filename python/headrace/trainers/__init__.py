@@ -16,8 +16,8 @@ MISFIT = declare(
     "config",
     "loader does not match its trainer",
     "A trainer counts batches, steps and records from its own arguments, and gathers results of "
-    "all ranks in equal pieces. A loader that disagrees would silently train or resume at "
-    "another position, or leave ranks waiting in a collective. The message names both values: "
+    "all ranks in equal pieces. If the loader's counts differ, training would silently use wrong "
+    "counts, resume at the wrong position, or hang in a collective. The message shows both values: "
     "change the one that is wrong. docs/guide/trainers.md has a section for each trainer.",
 )
 

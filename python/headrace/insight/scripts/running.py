@@ -51,7 +51,8 @@ class Running:
         rendezvous: Rendezvous | None = None,
         leave: Callable[[], object] = lambda: None,
     ) -> None:
-        """``leave`` is called, and does not return, if a script cannot be ended."""
+        """leave: last resort, called once the script has caught the exception that ends it too
+        often (more than 25 times). If it returns, the exception is raised again."""
         self._plan, self._limit, self._sampler = plan, limit, sampler
         self._rendezvous, self._leave = rendezvous, leave
         self._thread = threading.get_ident()

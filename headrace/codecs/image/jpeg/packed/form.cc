@@ -110,7 +110,8 @@ Result<void> parse_extents(PackedImage& image) {
 const ErrorCode kPackedHeader{
     "HR0320", ErrorKind::kData, "invalid packed JPEG",
     "The header of a packed image contradicts itself or the bytes after it: they were damaged or "
-    "truncated. A pack keeps a checksum of every record, so `headrace scan` finds other damage."};
+    "truncated. A pack keeps a checksum of every record, so `headrace scan` finds all other "
+    "damaged records."};
 
 const ErrorCode kPackedDamaged{
     "HR0322", ErrorKind::kData, "damaged packed JPEG",
