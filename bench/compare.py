@@ -235,7 +235,7 @@ def demo_photos() -> Path:
     folder = root / "build" / "demo" / "photos"
     folder.mkdir(parents=True, exist_ok=True)
     workers = len(os.sched_getaffinity(0))
-    make_photos(root / "examples" / "pictures", folder, 3000, workers=workers)
+    make_photos(root / "examples" / "images", folder, 3000, workers=workers)
     return folder
 
 

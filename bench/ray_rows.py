@@ -127,7 +127,7 @@ def trained(photos: str, rank: int, slow: bool, seconds: float, pool: Any) -> di
     if pool:
         remote = loader.stats().remote
         found["remote"] = (remote["rows"] - before["rows"]) / rows
-        found["says"] = remote["says"]
+        found["summary"] = remote["summary"]
     loader.close()
     return found
 
@@ -138,7 +138,7 @@ def trainer(given: argparse.Namespace) -> None:
         import ray
 
         ray.init(address=given.pool, _node_ip_address=HERE, log_to_driver=False)
-        pool = hr.ray.pool(cpus=2, cpus_per_actor=0, resources={"far": 1}, lend="auto")
+        pool = hr.ray.pool(cpus=2, cpus_per_actor=0, resources={"far": 1}, offload="auto")
     print(json.dumps(trained(given.photos, given.rank, given.slow, given.seconds, pool)))
 
 
@@ -165,7 +165,7 @@ def end_to_end(address: str, photos: str, seconds: float) -> None:
                 flush=True,
             )
             if pool:
-                print(f"  {reports[0]['says']}", flush=True)
+                print(f"  {reports[0]['summary']}", flush=True)
 
 
 def main() -> None:
@@ -188,7 +188,7 @@ def main() -> None:
 
             photos = f"{folder}/photos"
             Path(photos).mkdir()
-            make_photos(ROOT / "examples" / "pictures", Path(photos), 512)
+            make_photos(ROOT / "examples" / "images", Path(photos), 512)
         end_to_end(nodes.address, photos, given.seconds)
 
 

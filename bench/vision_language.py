@@ -29,7 +29,7 @@ from headrace import transforms as T
 IMAGE, LENGTH, MOST = 151655, 2048, 448 * 448
 MEAN = np.float32([0.481, 0.458, 0.408])
 STD = np.float32([0.269, 0.261, 0.276])
-PHOTOS = Path(__file__).resolve().parent.parent / "examples" / "pictures"
+PHOTOS = Path(__file__).resolve().parent.parent / "examples" / "images"
 STEPS = [
     T.SmartResize(28, 56 * 56, MOST, interpolation="bicubic"),
     T.ToDtype("float32", scale=True),

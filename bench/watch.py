@@ -5,7 +5,7 @@ Each loop runs alternately with and without the watch, A B B A, so that disturba
 figure is the median of the pairs' ratios of batches per second (below 1: overhead), with their
 interquartile range, and the same in microseconds per batch. Single-threaded loops are timed by that
 thread's own CPU time, which excludes other load. The cost of the watch's own threads is the CPU
-time of a sleeping process. Photos come from HEADRACE_TEST_DATA, otherwise from examples/pictures;
+time of a sleeping process. Photos come from HEADRACE_TEST_DATA, otherwise from examples/images;
 the DataLoader needs torch. Status line, server for Prometheus and sampling of the GIL are on.
 """
 
@@ -28,7 +28,7 @@ Clock = Callable[[], float]
 def photos() -> Any:
     data = os.environ.get("HEADRACE_TEST_DATA")
     folder = Path(data) / "photos" if data else None
-    pictures = Path(__file__).parent.parent / "examples" / "pictures"
+    pictures = Path(__file__).parent.parent / "examples" / "images"
     path = folder if folder is not None and folder.exists() else pictures
     return hr.Loader(path, hr.presets.imagenet_train(224), batch_size=32, shuffle=True)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import headrace as hr
 
 loader = hr.Loader(
-    sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "pictures",
+    sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "images",
     hr.presets.imagenet_eval(224),
     batch_size=3,
     last_batch="pad",  # the last batch is padded; `valid` says which rows are real

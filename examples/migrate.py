@@ -16,7 +16,7 @@ from PIL import Image
 
 import headrace as hr
 
-PICTURES = Path(__file__).parent / "pictures"
+IMAGES = Path(__file__).parent / "images"
 
 
 class Photos:
@@ -29,8 +29,8 @@ class Photos:
         return len(self.files)
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
-        picture = Image.open(self.files[index]).convert("RGB").resize((64, 64))
-        pixels = np.asarray(picture, np.float32).transpose(2, 0, 1) / 255
+        image = Image.open(self.files[index]).convert("RGB").resize((64, 64))
+        pixels = np.asarray(image, np.float32).transpose(2, 0, 1) / 255
         return pixels, index
 
 
@@ -41,7 +41,7 @@ if __name__ == "__main__":
     except ImportError:
         sys.exit(print("This example needs PyTorch: pip install torch"))
 
-    theirs = DataLoader(Photos(PICTURES), batch_size=4, num_workers=2)  # type: ignore[arg-type]
+    theirs = DataLoader(Photos(IMAGES), batch_size=4, num_workers=2)  # type: ignore[arg-type]
     ours = hr.from_dataloader(theirs, python_workers=2)
     for images, labels in ours.torch():
         print(images.dtype, tuple(images.shape), labels.tolist())

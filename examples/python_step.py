@@ -20,7 +20,7 @@ def speckle(image: Any, rng: np.random.Generator) -> Any:
 
 
 loader = hr.Loader(
-    sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "pictures",
+    sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "images",
     [T.RandomResizedCrop(64), speckle, T.RandomHorizontalFlip()],
     fields="image",
     batch_size=4,

@@ -14,7 +14,7 @@ import headrace as hr
 
 
 def make_loader(threads: int) -> hr.Loader:
-    path = sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "pictures"
+    path = sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "images"
     transforms = hr.presets.imagenet_train(64)
     return hr.Loader(path, transforms, batch_size=2, shuffle=True, seed=7, threads=threads)
 

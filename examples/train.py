@@ -17,9 +17,9 @@ except ImportError:
 if len(sys.argv) > 1:
     source = hr.open(sys.argv[1])
 else:
-    pictures = sorted(Path(__file__).parent.glob("pictures/*.jpg"))
-    source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-    source = hr.subset(source, list(range(len(pictures))) * 16)
+    files = sorted(Path(__file__).parent.glob("images/*.jpg"))
+    source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+    source = hr.subset(source, list(range(len(files))) * 16)
 
 train = hr.Loader(
     source,

@@ -17,7 +17,7 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 CORPUS = Path(os.environ.get("HEADRACE_TEST_DATA", "/nonexistent")) / "formats" / "parquet"
-PICTURES = sorted((Path(__file__).parent.parent / "examples" / "pictures").glob("*.jpg"))[:4]
+PICTURES = sorted((Path(__file__).parent.parent / "examples" / "images").glob("*.jpg"))[:4]
 
 
 def table(rows: int = 24) -> Any:

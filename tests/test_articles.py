@@ -19,7 +19,7 @@ SECTIONS = ("one-image", "small-images", "reopened", "ram-folder")
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     photos = tmp_path_factory.mktemp("photos")
-    for number, path in enumerate(sorted((ROOT / "examples" / "pictures").glob("*.jpg"))[:6]):
+    for number, path in enumerate(sorted((ROOT / "examples" / "images").glob("*.jpg"))[:6]):
         (photos / str(number % 2)).mkdir(exist_ok=True)
         shutil.copy(path, photos / str(number % 2))
     out = tmp_path_factory.mktemp("articles")

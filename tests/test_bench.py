@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six of the demo's images, in one folder; one of them is 4:2:0 and so also a set of its
     own."""
     made = tmp_path_factory.mktemp("pictures")
-    for path in sorted((ROOT / "examples" / "pictures").glob("*.jpg"))[:6]:
+    for path in sorted((ROOT / "examples" / "images").glob("*.jpg"))[:6]:
         shutil.copy(path, made)
     return made
 

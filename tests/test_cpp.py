@@ -49,7 +49,7 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("data") / "train"
-    for number, photo in enumerate(sorted((ROOT / "examples" / "pictures").glob("*.jpg"))):
+    for number, photo in enumerate(sorted((ROOT / "examples" / "images").glob("*.jpg"))):
         folder = root / ("cat", "dog")[number % 2]
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(photo, folder)
@@ -81,7 +81,7 @@ def photos(tmp_path: Path) -> Path:
     """Two classes of eight photos each."""
     for name in ("one", "two"):
         (tmp_path / "photos" / name).mkdir(parents=True)
-        for photo in (ROOT / "examples" / "pictures").glob("*.jpg"):
+        for photo in (ROOT / "examples" / "images").glob("*.jpg"):
             shutil.copy(photo, tmp_path / "photos" / name)
     return tmp_path / "photos"
 

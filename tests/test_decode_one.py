@@ -16,7 +16,7 @@ from PIL import Image
 
 import headrace as hr
 
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 RESAMPLING = Image.Resampling
 
 

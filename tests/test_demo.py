@@ -20,8 +20,8 @@ DEMO = [
     sys.executable,
     "-m",
     "headrace.insight.demo",
-    "--pictures",
-    str(ROOT / "examples" / "pictures"),
+    "--images",
+    str(ROOT / "examples" / "images"),
 ]
 QUICK = ["--photos", "100", "--seconds", "0.2", "--batch-size", "16", "--threads", "2"]
 
@@ -102,12 +102,12 @@ def test_demo_makes_its_photos_only_once(demo: tuple[Path, str]) -> None:
     folder, _ = demo
     photos = folder / "photos"
     before = {path: path.stat().st_mtime_ns for path in photos.rglob("*.jpg")}
-    assert run(folder, "--alone").returncode == 0
+    assert run(folder, "--no-dataloader").returncode == 0
     assert before == {path: path.stat().st_mtime_ns for path in photos.rglob("*.jpg")}
 
 
 def test_demo_accepts_the_users_folder(demo: tuple[Path, str], tmp_path: Path) -> None:
-    done = run(tmp_path, "--alone", str(demo[0] / "photos"))
+    done = run(tmp_path, "--no-dataloader", str(demo[0] / "photos"))
     assert done.returncode == 0, done.stderr
     assert "100 records, 2 classes" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
@@ -144,7 +144,7 @@ def test_the_photos_are_a_function_of_the_seed(tmp_path: Path) -> None:
     def contents(name: str, seed: int) -> dict[str, bytes]:
         folder = tmp_path / name
         folder.mkdir()
-        assert make_photos(ROOT / "examples" / "pictures", folder, 60, seed=seed, workers=1)
+        assert make_photos(ROOT / "examples" / "images", folder, 60, seed=seed, workers=1)
         return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.jpg")}
 
     first = contents("first", 0)
@@ -153,7 +153,7 @@ def test_the_photos_are_a_function_of_the_seed(tmp_path: Path) -> None:
 
 
 def test_demo_without_images_says_so_and_exits_with_4(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "headrace.insight.demo", "--pictures", str(tmp_path / "none")]
+    command = [sys.executable, "-m", "headrace.insight.demo", "--images", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 4
     assert "give a folder of photos" in done.stdout

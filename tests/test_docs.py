@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md"), *ROOT.glob("examples/**/*.md")]
 )
-PICTURES = ROOT / "examples" / "pictures"
+IMAGES = ROOT / "examples" / "images"
 
 
 def python_blocks(page: Path) -> list[str]:
@@ -58,7 +58,7 @@ def test_every_command_that_the_readme_names_exists() -> None:
 
 def test_the_readme_example_runs(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    for number, picture in enumerate(sorted(PICTURES.glob("*.jpg"))):
+    for number, picture in enumerate(sorted(IMAGES.glob("*.jpg"))):
         folder = tmp_path / "train" / f"class{number % 2}"
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(picture, folder)
@@ -84,7 +84,7 @@ RUN = [
 def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder train/ in the examples: eight images in two classes."""
     root = tmp_path_factory.mktemp("docs") / "train"
-    for number, picture in enumerate(sorted(PICTURES.glob("*.jpg"))):
+    for number, picture in enumerate(sorted(IMAGES.glob("*.jpg"))):
         folder = root / ("cat", "dog")[number % 2]
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(picture, folder)
@@ -126,7 +126,7 @@ def test_every_example_in_the_docs_runs(
     (tmp_path / "noises").symlink_to(speech)
     (tmp_path / "videos").symlink_to(videos)
     (tmp_path / "objects.json").symlink_to(ROOT / "examples" / "objects.json")
-    (tmp_path / "pictures").symlink_to(PICTURES)
+    (tmp_path / "images").symlink_to(IMAGES)
     if "torchvision" in block:  # which conftest helps to load
         block = f"import sys; sys.path.append({str(ROOT / 'tests')!r}); import conftest\n" + block
     modules = fork_server.TORCH if "torch" in block else fork_server.COMMAND_LINE

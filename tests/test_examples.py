@@ -27,7 +27,7 @@ def test_example_runs(example: Path, tmp_path: Path) -> None:
 
 
 def test_there_are_images_and_each_has_a_source_and_a_license() -> None:
-    folder = ROOT / "examples" / "pictures"
+    folder = ROOT / "examples" / "images"
     pictures = {path.name for path in folder.glob("*.jpg")}
     lines = [
         line for line in (folder / "README.md").read_text().splitlines() if line.startswith("| `")

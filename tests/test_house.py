@@ -28,8 +28,8 @@ IN_PYTHON = {"framework", "writer"}
 # Additions without their own fuzz target use that of their kind, with the inputs below fuzz/NAME.
 FUZZED_BY_KIND = {
     "template_format": "format",
-    "template_codec": "image",
-    "template_audio": "audio",
+    "template_codec": "picture",
+    "template_audio": "sound",
 }
 SCRATCH = ROOT / "build" / "house"  # always the same, so that a compiler cache hits
 WHAT_IS_NEEDED = ("CMakeLists.txt", "cmake", "headrace", "headrace-av", "LICENSE", "tools", "docs")
@@ -225,7 +225,7 @@ def test_a_new_framework_needs_only_its_module_and_a_method(tmp_path: Path) -> N
     said = run([*command, str(test)], tmp_path, PYTHONPATH=str(package))
     assert "1 passed" in said
     train = [sys.executable, "examples/frameworks/train_template.py"]
-    photos = str(ROOT / "examples" / "pictures")
+    photos = str(ROOT / "examples" / "images")
     assert run([*train, photos], tmp_path, PYTHONPATH=str(package)).strip().isdigit()
 
 

@@ -217,7 +217,7 @@ def test_only_files_made_by_a_part_are_removed(source: hr.Source, tmp_path: Path
 
 
 def test_indexes_of_parts_merge_into_the_index_of_the_dataset(tmp_path: Path) -> None:
-    source = hr.open(Path(__file__).parent.parent / "examples" / "pictures")
+    source = hr.open(Path(__file__).parent.parent / "examples" / "images")
     once = hr.index(source, tmp_path / "whole.rows", threads=1)
     for part in range(PARTS):
         hr.index(source, tmp_path / "indexed", part=(part, PARTS), threads=2)
@@ -233,7 +233,7 @@ def test_indexes_of_parts_merge_into_the_index_of_the_dataset(tmp_path: Path) ->
 
 def test_parts_of_a_subsets_index_equal_those_of_its_source(tmp_path: Path) -> None:
     """Equal to the index of the whole; for combinations, the combination's."""
-    photos = hr.open(Path(__file__).parent.parent / "examples" / "pictures")
+    photos = hr.open(Path(__file__).parent.parent / "examples" / "images")
     some = hr.subset(hr.subset(photos, [5, 2, 3]), [2, 0])
     sources = {
         "subset": some,

@@ -19,7 +19,7 @@ from headrace import transforms as T
 
 pytest_plugins = ["plugin_fixtures"]
 pytestmark = needs_compiler
-PHOTOS = sorted((ROOT / "examples" / "pictures").glob("*.jpg"))
+PHOTOS = sorted((ROOT / "examples" / "images").glob("*.jpg"))
 
 
 def test_a_c_plugin_works_between_built_in_transforms(pictures: Path, vignette: Any) -> None:

@@ -28,7 +28,7 @@ pq: Any = pytest.importorskip("pyarrow.parquet")
 
 __all__ = ["bucket", "quick", "server"]
 
-PICTURES = sorted((Path(__file__).parent.parent / "examples" / "pictures").glob("*.jpg"))[:4]
+PICTURES = sorted((Path(__file__).parent.parent / "examples" / "images").glob("*.jpg"))[:4]
 ROWS, SHARDS, GROUP = 40, 3, 10
 END = 64 << 10  # bytes of a file's end that are requested first
 Where = Callable[[ObjectServer, Path], str]

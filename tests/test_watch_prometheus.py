@@ -23,7 +23,7 @@ from headrace import transforms as T
 
 parser = pytest.importorskip("prometheus_client.parser")
 metrics = pytest.importorskip("headrace.insight.live.metrics")
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 QUIET: dict[str, Any] = {"every": None}
 
 

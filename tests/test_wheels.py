@@ -342,7 +342,7 @@ print(hr.__file__, [batch["image"].shape for batch in loader][0])
 
 
 def test_it_reads_images_with_only_numpy_installed(unpacked: Path, tmp_path: Path) -> None:
-    done = run_unpacked(unpacked, tmp_path, "-c", READS, ROOT / "examples" / "pictures")
+    done = run_unpacked(unpacked, tmp_path, "-c", READS, ROOT / "examples" / "images")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split(" ", 1) == [
         str(unpacked / "headrace" / "__init__.py"),
@@ -389,7 +389,7 @@ def test_older_pythons_read_the_same_pictures(
     python = WHEELS / f"python{version}" / "bin" / "python"
     folder = tmp_path / "older"  # not where the other runs, whose module it would find
     unpack(built, folder)
-    pictures = ROOT / "examples" / "pictures"
+    pictures = ROOT / "examples" / "images"
     done = run_unpacked(folder, tmp_path, "-c", HASHES, pictures, python=python)
     assert done.returncode == 0, done.stderr
     wanted = run_unpacked(unpacked, tmp_path, "-c", HASHES, pictures)

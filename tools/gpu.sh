@@ -35,7 +35,7 @@ kernels, of whole loaders, and of other decoders that are installed there.
                    synccheck, memcheck and racecheck of a few programs: some
                    five minutes. Named alone, each looks at all programs
   --photos FOLDER  JPEGs for figures and loaders; default: made pictures and
-                   examples/pictures
+                   examples/images
   --bundle         for a machine without network or compiler: the programs and
                    what they need into build/gpu, which travels with a checkout
   --device cpu     the same steps where there is no GPU, to see that they work
@@ -176,11 +176,11 @@ gpu_step() {
       ;;
     bench)
       python_step "headrace bench: one hash" numpy rich typer -- \
-        tools/one_hash.py "${gpu_device/cpu/host}" examples/pictures
+        tools/one_hash.py "${gpu_device/cpu/host}" examples/images
       ;;
     loaders)
       python_step "whole loaders, beside their predictions and their peers" numpy torch -- \
-        bench/gpu_loaders.py "${gpu_photos:-examples/pictures}" build/gpu/loaders \
+        bench/gpu_loaders.py "${gpu_photos:-examples/images}" build/gpu/loaders \
         --device "$gpu_device"
       ;;
   esac

@@ -80,7 +80,7 @@ def pairs(root: Path, each: int) -> Path:
     folder = root / f"pairs-{each}"
     if not folder.exists():
         sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-        from sound_and_picture import make_clips
+        from audio_and_image import make_clips
 
         unfinished = folder.with_suffix(".new")
         make_clips(unfinished / "faces", unfinished / "speech", each, seed=1)

@@ -40,7 +40,7 @@ def make_batches(job):
     if job.workload == "ssd300":
         steps = headrace.presets.detection_ssd(300)
     else:  # Ultralytics' defaults, which deliver uint8 to the device
-        steps = headrace.presets.detection_mosaic(640, partners_within=within, dtype="uint8")
+        steps = headrace.presets.detection_mosaic(640, mix_within=within, dtype="uint8")
     loader = headrace.Loader(
         source,
         steps,

@@ -2,7 +2,7 @@
 """Pairs of an image and an audio clip: an image of 32 x 32, and a log-mel spectrogram of 0.9 s.
 
 Variants: "dataloader" with the number of workers after a colon, on Pillow, torch.stft and
-torchvision; "headrace", the loader of examples/sound_and_picture.py. Each with "+" at its end:
+torchvision; "headrace", the loader of examples/audio_and_image.py. Each with "+" at its end:
 augmented. `photos` is the folder with faces/ and speech/ that the example makes.
 """
 
@@ -81,18 +81,18 @@ def mel_filters(count, n_fft):
 
 def with_headrace(job, augment):
     sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-    from sound_and_picture import steps
+    from audio_and_image import steps
 
     import headrace as hr
 
     clips = hr.join(
         Path(job.photos, "faces"),
         Path(job.photos, "speech"),
-        rename={"label": "label_of_sound"},
+        rename={"label": "audio_label"},
     )
     loader = hr.Loader(
         clips,
-        {**steps(augment), "label_of_sound": None},
+        {**steps(augment), "audio_label": None},
         batch_size=job.batch_size,
         shuffle=True,
         threads=job.threads,

@@ -24,9 +24,9 @@ if has_gpu:
 if is_one_of_several:
     torch.distributed.init_process_group("nccl" if has_gpu else "gloo")
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-source = hr.subset(source, list(range(len(pictures))) * 16)
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+source = hr.subset(source, list(range(len(files))) * 16)
 steps = [
     T.RandomResizedCrop(64),
     T.ToDevice(),  # bytes are copied to the device, which does the rest
@@ -44,7 +44,7 @@ net = torch.nn.Sequential(
     torch.nn.ReLU(),
     torch.nn.AdaptiveAvgPool2d(2),
     torch.nn.Flatten(),
-    torch.nn.Linear(64, len(pictures)),
+    torch.nn.Linear(64, len(files)),
 )
 if has_gpu:
     net = net.cuda()

@@ -20,15 +20,15 @@ except ImportError:
 count = torch.cuda.device_count()
 devices = [f"cuda:{i}" for i in range(count)] if count else ["cpu", "cpu"]
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-source = hr.subset(source, list(range(len(pictures))) * 16)
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+source = hr.subset(source, list(range(len(files))) * 16)
 steps = [
     T.RandomResizedCrop(64),
     T.RandomHorizontalFlip(),
     T.ToDtype("float32", scale=True),
     T.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
-    T.CutMix(num_classes=len(pictures), group=4),  # a device gets whole groups
+    T.CutMix(num_classes=len(files), group=4),  # a device gets whole groups
 ]
 train = hr.Loader(source, steps, batch_size=32, shuffle=True, last_batch="drop").torch(devices)
 
@@ -38,7 +38,7 @@ net = torch.nn.Sequential(
     torch.nn.ReLU(),
     torch.nn.AdaptiveAvgPool2d(2),
     torch.nn.Flatten(),
-    torch.nn.Linear(64, len(pictures)),
+    torch.nn.Linear(64, len(files)),
 )
 nets = [copy.deepcopy(net).to(device) for device in devices]
 optimizer = torch.optim.Adam(nets[0].parameters(), lr=0.01)

@@ -13,9 +13,9 @@ import torch
 
 import headrace as hr
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-source = hr.subset(source, list(range(len(pictures))) * 16)
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+source = hr.subset(source, list(range(len(files))) * 16)
 
 accelerator = accelerate.Accelerator(cpu=True)
 train = hr.Loader(source, hr.presets.imagenet_train(64), global_batch_size=32, shuffle=True).torch(
@@ -29,7 +29,7 @@ net = torch.nn.Sequential(
     torch.nn.ReLU(),
     torch.nn.AdaptiveAvgPool2d(2),
     torch.nn.Flatten(),
-    torch.nn.Linear(64, len(pictures)),
+    torch.nn.Linear(64, len(files)),
 )
 net, optimizer = accelerator.prepare(net, torch.optim.Adam(net.parameters(), lr=0.01))
 

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 
 import headrace as hr
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-source = hr.subset(source, list(range(len(pictures))) * 16)
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+source = hr.subset(source, list(range(len(files))) * 16)
 
 mesh = jax.sharding.Mesh(jax.devices(), ("data",))
 by_rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
@@ -46,7 +46,7 @@ def step(weights, images, labels):
 first, second = jax.random.split(jax.random.key(0))
 weights = {
     "conv": jax.random.normal(first, (8, 8, 3, 16)) * 0.05,
-    "linear": jax.random.normal(second, (64, len(pictures))) * 0.1,
+    "linear": jax.random.normal(second, (64, len(files))) * 0.1,
 }
 for epoch in range(5):
     total = 0.0

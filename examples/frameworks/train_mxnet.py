@@ -7,9 +7,9 @@ import mxnet as mx
 
 import headrace as hr
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-source = hr.subset(source, list(range(len(pictures))) * 16)
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+source = hr.subset(source, list(range(len(files))) * 16)
 
 train = hr.Loader(source, hr.presets.imagenet_train(64), batch_size=32, shuffle=True).mxnet()
 
@@ -19,7 +19,7 @@ net.add(
     mx.gluon.nn.Conv2D(16, 8, strides=8, activation="relu"),
     mx.gluon.nn.AvgPool2D(4),
     mx.gluon.nn.Flatten(),
-    mx.gluon.nn.Dense(len(pictures)),
+    mx.gluon.nn.Dense(len(files)),
 )
 net.initialize(mx.init.Xavier())
 loss_of = mx.gluon.loss.SoftmaxCrossEntropyLoss()

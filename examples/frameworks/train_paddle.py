@@ -7,9 +7,9 @@ import paddle
 
 import headrace as hr
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-source = hr.subset(source, list(range(len(pictures))) * 16)
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+source = hr.subset(source, list(range(len(files))) * 16)
 
 train = hr.Loader(source, hr.presets.imagenet_train(64), batch_size=32, shuffle=True).paddle()
 
@@ -19,7 +19,7 @@ net = paddle.nn.Sequential(
     paddle.nn.ReLU(),
     paddle.nn.AdaptiveAvgPool2D(2),
     paddle.nn.Flatten(),
-    paddle.nn.Linear(64, len(pictures)),
+    paddle.nn.Linear(64, len(files)),
 )
 optimizer = paddle.optimizer.Adam(0.01, parameters=net.parameters())
 

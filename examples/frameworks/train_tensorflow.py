@@ -7,9 +7,9 @@ import tensorflow as tf
 
 import headrace as hr
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-source = hr.subset(source, list(range(len(pictures))) * 16)
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+source = hr.subset(source, list(range(len(files))) * 16)
 
 train = hr.Loader(
     source,
@@ -25,7 +25,7 @@ net = tf.keras.Sequential(
         tf.keras.layers.Conv2D(16, 8, strides=8, activation="relu"),
         tf.keras.layers.AveragePooling2D(4),
         tf.keras.layers.Flatten(),
-        tf.keras.layers.Dense(len(pictures)),
+        tf.keras.layers.Dense(len(files)),
     ]
 )
 loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -12,9 +12,9 @@ import torch
 
 import headrace as hr
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-source = hr.subset(source, list(range(len(pictures))) * 16)
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+source = hr.subset(source, list(range(len(files))) * 16)
 
 if "RANK" in os.environ:
     torch.distributed.init_process_group("gloo")
@@ -29,7 +29,7 @@ net = torch.nn.Sequential(
     torch.nn.ReLU(),
     torch.nn.AdaptiveAvgPool2d(2),
     torch.nn.Flatten(),
-    torch.nn.Linear(64, len(pictures)),
+    torch.nn.Linear(64, len(files)),
 )
 if "RANK" in os.environ:
     net = torch.nn.parallel.DistributedDataParallel(net)

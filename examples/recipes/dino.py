@@ -11,7 +11,7 @@ from pathlib import Path
 import headrace as hr
 
 loader = hr.Loader(
-    sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "pictures",
+    sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "images",
     hr.presets.dino(64, small=32, locals=4),
     batch_size=4,
     shuffle=True,

@@ -20,9 +20,9 @@ except ImportError:
 if len(sys.argv) > 1:
     source = hr.open(sys.argv[1])
 else:
-    pictures = sorted((Path(__file__).parents[1] / "pictures").glob("*.jpg"))
-    source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-    source = hr.subset(source, list(range(len(pictures))) * 16)
+    files = sorted((Path(__file__).parents[1] / "images").glob("*.jpg"))
+    source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+    source = hr.subset(source, list(range(len(files))) * 16)
 classes = int(source.column("label").max()) + 1
 
 train = hr.Loader(

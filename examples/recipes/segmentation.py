@@ -14,7 +14,7 @@ import headrace as hr
 
 def made_records():
     """Images, and a mask of what is brighter than their mean."""
-    for path in sorted((Path(__file__).parents[1] / "pictures").glob("*.jpg")):
+    for path in sorted((Path(__file__).parents[1] / "images").glob("*.jpg")):
         image = hr.records(image=[str(path)])[0]["image"]
         mean = image.mean(0)
         yield {"image": image, "mask": (mean > mean.mean()).astype(np.uint8)[None]}

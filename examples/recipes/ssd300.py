@@ -18,7 +18,7 @@ examples = Path(__file__).parents[1]
 if len(sys.argv) > 1:
     source = hr.coco(sys.argv[1], category_ids="keep")
 else:
-    images = examples / "pictures"
+    images = examples / "images"
     source = hr.coco(examples / "objects.json", images=str(images), category_ids="keep")
     source = hr.subset(source, np.tile(np.arange(len(source)), 8))
 

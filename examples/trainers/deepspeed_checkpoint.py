@@ -14,16 +14,16 @@ import torch
 
 import headrace as hr
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-source = hr.subset(source, list(range(len(pictures))) * 8)
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+source = hr.subset(source, list(range(len(files))) * 8)
 
 deepspeed.init_distributed("gloo")  # "nccl" with GPUs
 model = torch.nn.Sequential(
     torch.nn.Conv2d(3, 16, 8, stride=8),
     torch.nn.AdaptiveAvgPool2d(2),
     torch.nn.Flatten(),
-    torch.nn.Linear(64, len(pictures)),
+    torch.nn.Linear(64, len(files)),
 )
 engine, *_ = deepspeed.initialize(
     model=model,

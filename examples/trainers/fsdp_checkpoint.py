@@ -19,9 +19,9 @@ from torch.distributed.fsdp import fully_shard
 
 import headrace as hr
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-source = hr.subset(source, list(range(len(pictures))) * 8)
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+source = hr.subset(source, list(range(len(files))) * 8)
 
 distributed.init_process_group("gloo")  # "nccl" with GPUs
 ranks = distributed.get_world_size()
@@ -37,7 +37,7 @@ class Training:
             torch.nn.Conv2d(3, 16, 8, stride=8),
             torch.nn.AdaptiveAvgPool2d(2),
             torch.nn.Flatten(),
-            torch.nn.Linear(64, len(pictures)),
+            torch.nn.Linear(64, len(files)),
         )
         fully_shard(self.model, mesh=mesh["dp"])
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)

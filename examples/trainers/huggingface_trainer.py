@@ -15,11 +15,11 @@ from headrace.trainers import huggingface
 
 import headrace as hr
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-columns = {"pixel_values": [str(p) for p in pictures], "labels": list(range(len(pictures)))}
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+columns = {"pixel_values": [str(file) for file in files], "labels": list(range(len(files)))}
 source = hr.records(**columns, kinds={"pixel_values": "image"})
 train = hr.Loader(
-    hr.subset(source, list(range(len(pictures))) * 16),
+    hr.subset(source, list(range(len(files))) * 16),
     hr.presets.imagenet_train(64),
     global_batch_size=32,
     shuffle=True,
@@ -39,7 +39,7 @@ class Net(torch.nn.Module):
             torch.nn.ReLU(),
             torch.nn.AdaptiveAvgPool2d(2),
             torch.nn.Flatten(),
-            torch.nn.Linear(64, len(pictures)),
+            torch.nn.Linear(64, len(files)),
         )
 
     def forward(self, pixel_values, labels):

@@ -11,10 +11,10 @@ import keras
 
 import headrace as hr
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
 train = hr.Loader(
-    hr.subset(source, list(range(len(pictures))) * 16),
+    hr.subset(source, list(range(len(files))) * 16),
     hr.presets.imagenet_train(64),
     batch_size=32,
     shuffle=True,
@@ -25,7 +25,7 @@ model = keras.Sequential(
         keras.layers.Input((64, 64, 3)),
         keras.layers.Conv2D(16, 8, strides=8, activation="relu"),
         keras.layers.GlobalAveragePooling2D(),
-        keras.layers.Dense(len(pictures)),
+        keras.layers.Dense(len(files)),
     ]
 )
 loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -12,9 +12,9 @@ from lightning import LightningModule, Trainer
 
 import headrace as hr
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
-source = hr.records(image=[str(p) for p in pictures], label=list(range(len(pictures))))
-many = hr.subset(source, list(range(len(pictures))) * 16)
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
+source = hr.records(image=[str(file) for file in files], label=list(range(len(files))))
+many = hr.subset(source, list(range(len(files))) * 16)
 
 
 class Net(LightningModule):
@@ -24,7 +24,7 @@ class Net(LightningModule):
             torch.nn.Conv2d(3, 16, 8, stride=8),
             torch.nn.AdaptiveAvgPool2d(2),
             torch.nn.Flatten(),
-            torch.nn.Linear(64, len(pictures)),
+            torch.nn.Linear(64, len(files)),
         )
 
     def training_step(self, batch, _):

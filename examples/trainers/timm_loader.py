@@ -11,13 +11,13 @@ import torch
 from headrace.trainers.timm import create_loader  # was: from timm.data import create_loader
 from timm.data import FastCollateMixup, create_dataset
 
-pictures = sorted(Path(__file__).parent.glob("../pictures/*.jpg"))
+files = sorted(Path(__file__).parent.glob("../images/*.jpg"))
 with tempfile.TemporaryDirectory() as root:
-    for number, picture in enumerate(pictures * 4):
-        folder = Path(root) / "train" / picture.stem
+    for number, file in enumerate(files * 4):
+        folder = Path(root) / "train" / file.stem
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{number}.jpg").symlink_to(picture.resolve())
-    mixup = {"mixup_alpha": 0.8, "cutmix_alpha": 1.0, "num_classes": len(pictures)}
+        (folder / f"{number}.jpg").symlink_to(file.resolve())
+    mixup = {"mixup_alpha": 0.8, "cutmix_alpha": 1.0, "num_classes": len(files)}
     loader = create_loader(
         create_dataset("", root, split="train", is_training=True),
         input_size=(3, 64, 64),
@@ -30,7 +30,7 @@ with tempfile.TemporaryDirectory() as root:
         device=torch.device("cpu"),
     )
     net = torch.nn.Sequential(
-        torch.nn.Conv2d(3, 16, 8, stride=8), torch.nn.Flatten(), torch.nn.LazyLinear(len(pictures))
+        torch.nn.Conv2d(3, 16, 8, stride=8), torch.nn.Flatten(), torch.nn.LazyLinear(len(files))
     )
     net(torch.zeros(1, 3, 64, 64))
     optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a small network on a folder of images, one folder per class, with torchvision.
 
-python image_folder.py PICTURES --epochs 3 --workers 2
+python image_folder.py IMAGES --epochs 3 --workers 2
 """
 
 import argparse
@@ -33,7 +33,7 @@ def build_model(classes):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("pictures")
+    parser.add_argument("images")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--workers", type=int, default=0)
@@ -48,7 +48,7 @@ def main():
             transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
         ]
     )
-    dataset = datasets.ImageFolder(args.pictures, transform=train_transform)
+    dataset = datasets.ImageFolder(args.images, transform=train_transform)
     loader = DataLoader(
         dataset, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, drop_last=True
     )

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One seed gives one stream of bytes on every machine: hashes of epochs over examples/pictures,
+// One seed gives one stream of bytes on every machine: hashes of epochs over examples/images,
 // which x86 and 64-bit ARM must both reproduce, at each SIMD level. Other tests check that the
 // bytes are right; this one checks that they do not depend on the machine.
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 fs::path example_pictures() {
   for (fs::path at = fs::read_symlink("/proc/self/exe"); at.has_relative_path();) {
     at = at.parent_path();
-    if (fs::exists(at / "examples/pictures")) return at / "examples/pictures";
+    if (fs::exists(at / "examples/images")) return at / "examples/images";
   }
   return {};
 }

@@ -58,7 +58,7 @@ def decode(
         hr.DataError: bytes that cannot be decoded, or a window outside the image. hr.ConfigError:
         an invalid argument.
 
-    >>> encoded = open("examples/pictures/cat.jpg", "rb").read()
+    >>> encoded = open("examples/images/cat.jpg", "rb").read()
     >>> decode(encoded, window=(10, 20, 64, 96), size=(32, 48)).shape
     (32, 48, 3)
     """
@@ -86,7 +86,7 @@ def imread(
     Raises:
         hr.StorageError: a file that cannot be read.
 
-    >>> imread("examples/pictures/cat.jpg", mode="L").ndim
+    >>> imread("examples/images/cat.jpg", mode="L").ndim
     3
     """
     name = os.fsdecode(path)

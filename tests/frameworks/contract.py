@@ -182,7 +182,7 @@ class Contract:
         assert not list(tmp_path.iterdir()), "an example leaves nothing behind"
 
     def test_the_code_of_the_guide_runs(self, tmp_path: Path) -> None:
-        for number, picture in enumerate(sorted((ROOT / "examples" / "pictures").glob("*.jpg"))):
+        for number, picture in enumerate(sorted((ROOT / "examples" / "images").glob("*.jpg"))):
             folder = tmp_path / "train" / f"class{number % 2}"
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copy(picture, folder)

@@ -26,7 +26,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import (
     InMemorySpanExporter,
 )
 
-PICTURES = Path(__file__).parents[2] / "examples" / "pictures"
+PICTURES = Path(__file__).parents[2] / "examples" / "images"
 QUIET: dict[str, Any] = {"every": None}
 
 

@@ -15,7 +15,7 @@ from guides import linked_by_name
 from reference import Record, joined, params_table, python, table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-EXAMPLES = ROOT / "examples" / "pictures"
+EXAMPLES = ROOT / "examples" / "images"
 HEIGHT, WIDTH = 150, 200
 
 

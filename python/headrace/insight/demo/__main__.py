@@ -32,7 +32,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "path", nargs="?", type=Path, help="a folder of photos (default: generated)"
     )
-    parser.add_argument("--pictures", type=Path, default=Path("examples/pictures"))
+    parser.add_argument("--images", type=Path, default=Path("examples/images"))
     parser.add_argument("--build", type=Path, default=Path("build/demo"), help="output folder")
     parser.add_argument("--photos", type=int, default=3000, help="number of photos to make")
     parser.add_argument(
@@ -40,17 +40,15 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--threads", type=int, default=_core.allowed_cores())
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--alone", action="store_true", help="omit the DataLoader")
+    parser.add_argument("--no-dataloader", action="store_true", help="omit the DataLoader")
     return parser.parse_args()
 
 
 def main() -> int:
     args = parse_arguments()
     terminal.title("Headrace demo")
-    if args.path is None and not args.pictures.is_dir():
-        print(
-            f"demo: no folder {args.pictures}; run it in the checkout, or give a folder of photos"
-        )
+    if args.path is None and not args.images.is_dir():
+        print(f"demo: no folder {args.images}; run it in the checkout, or give a folder of photos")
         return ENVIRONMENT
     folder: Path = args.path or prepare_photos(args)
     use_torch = has_torch()
@@ -60,7 +58,7 @@ def main() -> int:
         print(printable(f"demo: {error}"))
         return DATA
     peer = None
-    if use_torch and not args.alone:
+    if use_torch and not args.no_dataloader:
         peer = run_dataloader(folder, args)
     elif not use_torch:
         terminal.fact("DataLoader", "PyTorch is not installed: nothing to compare with "
@@ -77,7 +75,7 @@ def prepare_photos(args: argparse.Namespace) -> Path:
     start = time.perf_counter()
     with terminal.Line("photos") as line:
         made = photos.make_photos(
-            args.pictures,
+            args.images,
             folder,
             args.photos,
             workers=args.threads,

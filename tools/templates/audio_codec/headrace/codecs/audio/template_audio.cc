@@ -8,17 +8,17 @@
 namespace headrace {
 namespace {
 
-constexpr std::string_view kSignature = "HRSOUND";
+constexpr std::string_view kSignature = "HRAUDIO";
 
 // An error code is declared where it is raised, and registers itself.
-const ErrorCode kTemplateSilence{"HR9991", ErrorKind::kData, "empty template sound",
-                                 "The file ends behind its signature."};
+const ErrorCode kTemplateSilence{"HR9991", ErrorKind::kData, "empty template audio",
+                                 "The file ends after its signature."};
 
 class TemplateDecoder final : public AudioDecoder {
  public:
   Result<AudioHeader> read_header(const ByteRanges& file) override {
     if (file.size() <= kSignature.size()) {
-      return Error{.code = &kTemplateSilence, .what = "there is no sample"};
+      return Error{.code = &kTemplateSilence, .what = "it has no samples"};
     }
     const auto frames = static_cast<int64_t>(file.size() - kSignature.size());
     return AudioHeader{.frames = frames, .channels = 1, .sample_rate = 8000};
@@ -34,7 +34,7 @@ class TemplateDecoder final : public AudioDecoder {
 
 const AudioCodecRecord kTemplate{
     .name = "template_audio",
-    .doc = "Sounds for the test of the house.",
+    .doc = "Audio for the test of the templates.",
     .oracle = "its test",
     .suffixes = {".hrs"},
     .sniff = [](std::span<const uint8_t> bytes) { return has_text(bytes, kSignature); },

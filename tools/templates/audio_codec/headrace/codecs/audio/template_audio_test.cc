@@ -12,9 +12,9 @@ namespace headrace {
 namespace {
 
 TEST(TemplateAudio, GivesTheSamplesOfAWindow) {
-  constexpr std::string_view kSound = "HRSOUND\x80\xc0\x40";
-  Buffer bytes(kSound.size());
-  std::memcpy(bytes.data(), kSound.data(), kSound.size());
+  constexpr std::string_view kAudio = "HRAUDIO\x80\xc0\x40";
+  Buffer bytes(kAudio.size());
+  std::memcpy(bytes.data(), kAudio.data(), kAudio.size());
   const AudioCodecRecord* const codec = audio_codec_of(bytes.bytes());
   ASSERT_NE(codec, nullptr);
   EXPECT_EQ(codec->name, "template_audio");
@@ -30,7 +30,7 @@ TEST(TemplateAudio, GivesTheSamplesOfAWindow) {
 
 TEST(TemplateAudio, AnEmptyFileIsAnError) {
   Buffer bytes(7);
-  std::memcpy(bytes.data(), "HRSOUND", 7);
+  std::memcpy(bytes.data(), "HRAUDIO", 7);
   EXPECT_FALSE(audio_codec_of(bytes.bytes())->make()->read_header(bytes.bytes()));
 }
 

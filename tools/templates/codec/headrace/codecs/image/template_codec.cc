@@ -51,7 +51,7 @@ class TemplateDecoder final : public ImageDecoder {
 
 const CodecRecord kTemplate{
     .name = "template_codec",
-    .doc = "Pictures for the test of the house.",
+    .doc = "Pictures for the test of the templates.",
     .oracle = "its test",
     .suffixes = {".hrt"},
     .sniff =

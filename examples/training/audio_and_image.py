@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train on pairs of an audio clip and an image: two encoders, fused, with one classifier on top.
 
-    python sound_and_picture.py SOUNDS PICTURES --workers 2
+    python audio_and_image.py AUDIO IMAGES --workers 2
 
-SOUNDS is a folder of mono .wav files named LABEL_anything.wav, PICTURES one of .jpg files; the
+AUDIO is a folder of mono .wav files named LABEL_anything.wav, IMAGES one of .jpg files; the
 n-th audio clip goes with the n-th image.
 """
 
@@ -19,16 +19,16 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class Pairs(Dataset):
-    def __init__(self, sounds, pictures):
-        self.sounds = sorted(Path(sounds).rglob("*.wav"))
-        self.pictures = sorted(Path(pictures).rglob("*.jpg"))
-        names = sorted({path.name.split("_")[0] for path in self.sounds})
+    def __init__(self, audio, images):
+        self.audio = sorted(Path(audio).rglob("*.wav"))
+        self.images = sorted(Path(images).rglob("*.jpg"))
+        names = sorted({path.name.split("_")[0] for path in self.audio})
         self.classes = {name: number for number, name in enumerate(names)}
 
     def __len__(self):
-        return len(self.sounds)
+        return len(self.audio)
 
-    def read_sound(self, path):
+    def read_audio(self, path):
         with wave.open(str(path)) as file:
             samples = np.frombuffer(file.readframes(8000), np.int16) / 32768
         samples = torch.tensor(np.resize(samples, 8000), dtype=torch.float32)
@@ -36,17 +36,17 @@ class Pairs(Dataset):
         spectrum = torch.stft(samples, 256, 64, window=window, return_complex=True).abs()
         return torch.log1p(spectrum)[None]
 
-    def read_picture(self, path):
+    def read_image(self, path):
         image = Image.open(path).convert("RGB").resize((128, 128), Image.BICUBIC)
         return torch.tensor(np.asarray(image)).permute(2, 0, 1).float() / 255
 
     def __getitem__(self, index):
-        sound = self.sounds[index]
-        picture = self.pictures[index % len(self.pictures)]
-        label = self.classes[sound.name.split("_")[0]]
+        audio = self.audio[index]
+        image = self.images[index % len(self.images)]
+        label = self.classes[audio.name.split("_")[0]]
         return {
-            "sound": self.read_sound(sound),
-            "picture": self.read_picture(picture),
+            "audio": self.read_audio(audio),
+            "image": self.read_image(image),
             "label": label,
         }
 
@@ -66,24 +66,24 @@ class Encoder(nn.Sequential):
 class Fused(nn.Module):
     def __init__(self, classes):
         super().__init__()
-        self.sound = Encoder(1)
-        self.picture = Encoder(3)
+        self.audio = Encoder(1)
+        self.image = Encoder(3)
         self.head = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, classes))
 
     def forward(self, batch):
-        both = torch.cat([self.sound(batch["sound"]), self.picture(batch["picture"])], dim=1)
+        both = torch.cat([self.audio(batch["audio"]), self.image(batch["image"])], dim=1)
         return self.head(both)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sounds")
-    parser.add_argument("pictures")
+    parser.add_argument("audio")
+    parser.add_argument("images")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--workers", type=int, default=0)
     args = parser.parse_args()
 
-    dataset = Pairs(args.sounds, args.pictures)
+    dataset = Pairs(args.audio, args.images)
     loader = DataLoader(dataset, batch_size=16, shuffle=True, num_workers=args.workers)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = Fused(len(dataset.classes)).to(device)

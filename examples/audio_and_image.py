@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train one network on faces and voices: a record is an image and an audio clip of the same name.
 
-    python examples/sound_and_picture.py                # on clips that it makes itself
-    python examples/sound_and_picture.py faces/ speech/ # two folders of the same classes and names
+    python examples/audio_and_image.py                # on clips that it makes itself
+    python examples/audio_and_image.py faces/ speech/ # two folders of the same classes and names
 
 Laid out as RAVDESS is after sorting: faces/happy/03-01-03.jpg belongs to speech/happy/03-01-03.wav.
 What it makes has four classes. The image tells two apart, and the audio clip two, so a network
@@ -43,32 +43,32 @@ def make_clips(faces: Path, speech: Path, each: int, seed: int) -> None:
         bend = (1 if rises else -1) * random.uniform(150, 300)
         pitch = random.uniform(400, 900)
         tone = np.sin(2 * math.pi * (pitch * t + bend * t * t))
-        sound = random.normal(0, 0.02, RATE)
+        audio = random.normal(0, 0.02, RATE)
         begin = random.integers(0, RATE - len(t))
-        sound[begin : begin + len(t)] += random.uniform(0.05, 0.5) * tone
+        audio[begin : begin + len(t)] += random.uniform(0.05, 0.5) * tone
         for root in (faces, speech):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(pixels).save(faces / f"{name}.jpg", quality=90)
         with wave.open(str(speech / f"{name}.wav"), "wb") as file:
             file.setparams((1, 2, RATE, RATE, "NONE", ""))
-            file.writeframes((sound.clip(-1, 1) * 32767).astype("<i2").tobytes())
+            file.writeframes((audio.clip(-1, 1) * 32767).astype("<i2").tobytes())
 
 
 def steps(augment: bool) -> dict[str, list[Any]]:
     """A list for each field of the record: images of SIDE x SIDE, log-mel of the audio."""
-    picture: list[Any] = [T.Resize((SIDE, SIDE))]
+    image: list[Any] = [T.Resize((SIDE, SIDE))]
     clip: Any = T.CenterClip
     masks: list[Any] = []
     if augment:
         clip = T.RandomClip
-        picture = [
+        image = [
             T.RandomResizedCrop(SIDE, scale=(0.7, 1.0), ratio=(0.9, 1.1)),
             T.RandomHorizontalFlip(),
             T.ColorJitter(brightness=0.4, contrast=0.4),
         ]
         masks = [T.FrequencyMasking(4), T.TimeMasking(10)]
     return {
-        "image": [*picture, *hr.presets.normalized()],
+        "image": [*image, *hr.presets.normalized()],
         "audio": [
             T.Mono(),
             clip(RATE * 9 // 10, pad_if_needed=True),
@@ -80,8 +80,8 @@ def steps(augment: bool) -> dict[str, list[Any]]:
 
 
 def loader(faces: Path, speech: Path, augment: bool, shuffle: bool, seed: int) -> Any:
-    clips = hr.join(faces, speech, rename={"label": "label_of_sound"})
-    given = {**steps(augment), "label_of_sound": None}  # it is the picture's
+    clips = hr.join(faces, speech, rename={"label": "audio_label"})
+    given = {**steps(augment), "audio_label": None}  # equal to the image's
     return hr.Loader(clips, given, batch_size=16, shuffle=shuffle, seed=seed)
 
 
