@@ -63,8 +63,8 @@ RowFailure failure_from_dict(const nb::dict& given) {
 
 using Stage = std::pair<const char*, double StageSeconds::*>;
 constexpr Stage kStages[] = {
-    {"read", &StageSeconds::read},         {"entropy", &StageSeconds::entropy},
-    {"coded", &StageSeconds::coded},       {"transform", &StageSeconds::transform},
+    {"read", &StageSeconds::read},         {"decode", &StageSeconds::entropy},
+    {"prepare", &StageSeconds::coded},     {"transform", &StageSeconds::transform},
     {"resample", &StageSeconds::resample}, {"store", &StageSeconds::store},
     {"python", &StageSeconds::python}};
 

@@ -55,7 +55,7 @@ nb::dict dict_of(const PackSummary& summary) {
     entry["reason"] = str_from_bytes(record.reason);
     unusable.append(entry);
   }
-  out["stored_as_they_are"] = reasons;
+  out["stored_unchanged"] = reasons;
   out["unusable"] = unusable;
   out["unusable_count"] = summary.unusable_count;
   out["missing"] = str_from_bytes(summary.missing);
@@ -99,7 +99,7 @@ nb::dict unpack_files(const nb::str& path_text, const nb::str& folder_text, bool
   nb::dict out;
   out["records"] = report.records;
   out["files"] = report.files;
-  out["present"] = report.present;
+  out["existing"] = report.present;
   out["bytes"] = report.bytes;
   out["manifest"] = report.manifest;
   nb::list damaged;

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kTypeNames[] = {"bool",     "int",     "float",  "string",
                                            "dtype",    "ints",    "floats", "transforms",
                                            "branches", "strings", "lists",  "source"};
-constexpr std::string_view kScopeNames[] = {"record", "batch", "partners"};
+constexpr std::string_view kScopeNames[] = {"record", "batch", "mixed_in"};
 
 const ErrorCode kNoValue{
     "HR0105", ErrorKind::kConfig, "unsupported argument type",

@@ -25,7 +25,7 @@ nb::dict build(const SourceHandle& source, const nb::str& file, int threads, nb:
   out["images"] = built.pictures;
   out["indexed"] = built.indexed;
   out["bad"] = built.bad;
-  out["picture_bytes"] = built.picture_bytes;
+  out["image_bytes"] = built.picture_bytes;
   out["bytes"] = built.file_bytes;
   return out;
 }
@@ -68,8 +68,8 @@ bool store(const nb::str& given, const nb::bytes& content) {
 }  // namespace
 
 void bind_row_index(nb::module_& module) {
-  module.def("index_sidecars", &all_sidecars, nb::arg("source"),
-             nb::sig("def index_sidecars(source: Source) -> list[tuple[str, bytes]]"),
+  module.def("indexes_next_to_data", &all_sidecars, nb::arg("source"),
+             nb::sig("def indexes_next_to_data(source: Source) -> list[tuple[str, bytes]]"),
              "Paths of the indexes of a source's remote containers next to the data, and their "
              "bytes.");
   module.def("store", &store, nb::arg("path"), nb::arg("content"),

@@ -97,5 +97,5 @@ def test_a_class_without_audio_is_reported(speech: Path) -> None:
 
 def test_a_pack_says_that_audio_is_stored_unchanged(speech: Path, tmp_path: Path) -> None:
     done = run_json("pack", speech, "-o", tmp_path / "speech.hrpack")
-    reasons = [each["reason"] for each in done["stored_as_they_are"]]
+    reasons = [each["reason"] for each in done["stored_unchanged"]]
     assert reasons == ["audio clips (wav)"]

@@ -22,7 +22,7 @@ pytest.importorskip("typer")
 pytest.importorskip("rich")
 Image = pytest.importorskip("PIL.Image")
 
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 BENCH_KEYS = {
     "images_per_second",
     "images_per_second_epochs",
@@ -45,7 +45,7 @@ BENCH_KEYS = {
     "copied_bytes_per_record",
     "stages",
 }
-STAGES = {"read", "entropy", "coded", "transform", "resample", "store", "python", "wait"}
+STAGES = {"read", "decode", "prepare", "transform", "resample", "store", "python", "wait"}
 
 
 def run_json(*arguments: object) -> Any:
@@ -137,7 +137,7 @@ def test_info_names_records_fields_bytes_and_classes(folder: Path) -> None:
     facts = run_json("info", folder)
     assert facts["records"] == 8
     assert facts["classes"] == ["a", "b"]
-    assert facts["records_of_class"] == [4, 4]
+    assert facts["records_per_class"] == [4, 4]
     assert facts["bytes"] == sum(p.stat().st_size for p in folder.rglob("*.jpg"))
     assert [field["name"] for field in facts["fields"]] == ["image", "label"]
     assert {"name", "kind", "dtype", "shape"} == set(facts["fields"][0])
@@ -145,7 +145,7 @@ def test_info_names_records_fields_bytes_and_classes(folder: Path) -> None:
 
 def test_info_writes_the_requested_image(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "picture.png"
-    assert run_command("info", folder, "--record", 1, "--picture", out).returncode == 0
+    assert run_command("info", folder, "--record", 1, "--image", out).returncode == 0
     with Image.open(out) as written, Image.open(sorted((folder / "a").iterdir())[1]) as original:
         assert written.size == original.size
         assert np.array_equal(np.array(written.convert("RGB")), np.array(original.convert("RGB")))
@@ -207,7 +207,7 @@ def test_scan_strict_also_finds_damage_that_decoders_repair(folder: Path) -> Non
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(folder: Path) -> None:
-    for arguments in (("scan", folder, "-o"), ("info", folder, "-p")):
+    for arguments in (("scan", folder, "-o"), ("info", folder, "-i")):
         done = run_command(*arguments, "/nowhere/out")
         assert (done.returncode, done.stdout) == (2, "")
         assert "/nowhere/out: no such folder" in done.stderr
@@ -224,7 +224,7 @@ def test_a_full_disk_leaves_an_existing_file_unchanged(damaged: Path, tmp_path: 
         "resource.setrlimit(resource.RLIMIT_FSIZE, (40, resource.RLIM_INFINITY))\n"
         "from headrace.cli import main; main()"
     )
-    for arguments in (["scan", damaged, "-o", written], ["info", damaged, "-p", written]):
+    for arguments in (["scan", damaged, "-o", written], ["info", damaged, "-i", written]):
         words = [sys.executable, "-c", code, *map(str, arguments)]
         done = subprocess.run(words, capture_output=True, text=True)
         assert done.returncode == 4 and f"File too large: '{written}'" in done.stderr, done.stderr

@@ -18,7 +18,7 @@ testing = pytest.importorskip("typer.testing")
 
 from headrace.cli.app import application  # noqa: E402  (needs typer)
 
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 
 SCRIPT = """
 import headrace as hr

@@ -13,7 +13,7 @@ from processes import run_on_terminal
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 LONG = "a_class_whose_name_is_" + "rather_" * 9 + "long"
 
 

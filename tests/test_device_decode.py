@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -121,15 +122,15 @@ def test_batches_equal_those_decoded_on_the_cpu(
         assert epoch(view) == expected
         counts = decoded(view)
         assert counts["device"] >= 50
-        assert counts["another format"] >= 4  # the PNGs
-        assert counts["damaged"] == counts["no room in the slot"] == 0
+        assert counts["unsupported format"] >= 4  # the PNGs
+        assert counts["damaged"] == counts["slot full"] == 0
         assert sum(counts.values()) == 72
         assert view.stats()["decode"] == f"device: {device.name}"
 
 
-OF_THE_FILES = {"device", "another format", "no row index"}
+OF_THE_FILES = {"device", "unsupported format", "no row index"}
 # For files that no device decodes: a step that needs all pixels decodes them.
-AFTER_A_PASS = {"pixels made before", "colors before the end"}
+AFTER_A_PASS = {"rendered earlier", "unsupported color transform"}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ AFTER_A_PASS = {"pixels made before", "colors before the end"}
         ([T.RandomResizedCrop(33), T.RandomEqualize(), T.RandomVerticalFlip()], AFTER_A_PASS),
         (
             [T.Resize((40, 40)), T.CLAHE(), T.ColorJitter(0.4, 0.4, 0.4, 0.1)],
-            {"pixels made before"},
+            {"rendered earlier"},
         ),
         (
             [
@@ -175,8 +176,8 @@ AFTER_A_PASS = {"pixels made before", "colors before the end"}
             [T.RandomResizedCrop(40), T.RandomApply([T.Grayscale(3)], p=0.5)],
             set(),
         ),
-        ([T.Pad(5, fill=3), T.Resize((40, 40))], {"a border that is resized"}),
-        ([T.Resize((64, 64)), T.Resize((40, 40))], {"pixels made before"}),
+        ([T.Pad(5, fill=3), T.Resize((40, 40))], {"padded before resize"}),
+        ([T.Resize((64, 64)), T.Resize((40, 40))], {"rendered earlier"}),
         ([T.Pad(300), T.RandomCrop(32)], set()),
         ([T.Resize((40, 40)), T.GaussianBlur(3), T.RandomHorizontalFlip()], AFTER_A_PASS),
         (
@@ -190,7 +191,7 @@ AFTER_A_PASS = {"pixels made before", "colors before the end"}
         ),
         ([T.RandomResizedCrop(40), T.RandAugment(3), T.RandomHorizontalFlip()], AFTER_A_PASS),
         ([T.RandomResizedCrop(39), T.TrivialAugmentWide(interpolation="bilinear")], AFTER_A_PASS),
-        ([T.Resize((40, 40)), T.GaussianBlur(33, 9.0)], {"pixels made before"}),
+        ([T.Resize((40, 40)), T.GaussianBlur(33, 9.0)], {"rendered earlier"}),
     ],
     ids=[
         "eval",
@@ -243,7 +244,7 @@ def test_a_field_finished_on_the_host_is_counted_too(photos: Path) -> None:
     view = loader(photos, steps, ragged="list").dlpack(_core.simulated_device(seed=8))
     assert epoch(view) == expected
     counts = decoded(view)
-    assert counts["a field that the host finishes"] == 72
+    assert counts["field finished on the CPU"] == 72
     assert counts["device"] >= 50
     assert sum(counts.values()) == 144
 
@@ -258,7 +259,7 @@ def test_both_views_of_an_image_are_decoded_on_the_device(photos: Path) -> None:
     view = loader(photos, steps).dlpack(_core.simulated_device(seed=5))
     assert epoch(view) == expected
     counts = decoded(view)
-    assert counts["a field that the host finishes"] == 0
+    assert counts["field finished on the CPU"] == 0
     assert counts["device"] >= 2 * 50
 
 
@@ -278,7 +279,14 @@ def test_images_decoded_by_the_cpu_are_counted_by_reason(photos: Path) -> None:
     expected = epoch(on_cpu(photos, steps))
     view = loader(photos, steps).dlpack(_core.simulated_device(seed=9))
     assert epoch(view) == expected
-    assert decoded(view)["different final transforms"] == 72
+    assert decoded(view)["unsupported final transforms"] == 72
+
+
+def test_the_guide_describes_every_key_of_the_counts(photos: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "guide" / "gpu.md").read_text()
+    _, _, rest = page.partition('| `stats()["decoded"]` | images |\n|---|---|\n')
+    described = re.findall(r"^\| `([^`]+)` \|", rest.partition("\n\n")[0], re.MULTILINE)
+    assert sorted(described) == sorted(loader(photos, train()).stats()["decoded"])
 
 
 def test_without_an_index_the_cpu_decodes_and_the_stats_say_so(photos: Path) -> None:
@@ -289,7 +297,7 @@ def test_without_an_index_the_cpu_decodes_and_the_stats_say_so(photos: Path) -> 
         assert epoch(view) == expected
     counts = decoded(view)
     assert counts["device"] == 0 and counts["no row index"] == 59
-    assert counts["another format"] == 13  # PNGs, CMYK and progressive JPEGs
+    assert counts["unsupported format"] == 13  # PNGs, CMYK and progressive JPEGs
     note = (
         "81.9 % of 72 images have no row index (index=False leaves it out), "
         "18.1 % are not baseline JPEGs"
@@ -516,7 +524,7 @@ def test_auto_uses_the_cpu_without_a_gpu(photos: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"finish": "host"}, "finish="),
+        ({"finish": "cpu"}, "finish="),
         ({"strict": True}, "strict=True"),
     ],
 )
@@ -567,7 +575,7 @@ def test_large_images_fit_in_the_slot_if_memory_suffices(tmp_path: Path) -> None
     small = {"memory_limit": "48 MiB", "threads": 2}
     view = loader(tmp_path, train(32), **small).dlpack(_core.simulated_device(seed=2))
     assert epoch(view) == expected
-    assert decoded(view)["no room in the slot"] > 0
+    assert decoded(view)["slot full"] > 0
 
 
 def test_an_image_larger_than_its_share_of_the_slot_is_accepted(tmp_path: Path) -> None:
@@ -580,7 +588,7 @@ def test_an_image_larger_than_its_share_of_the_slot_is_accepted(tmp_path: Path) 
     view = loader(tmp_path, train(32), **given).dlpack(_core.simulated_device(seed=2))
     assert epoch(view) == expected
     counts = decoded(view)
-    assert counts["no room in the slot"] > 0
+    assert counts["slot full"] > 0
     assert counts["device"] > 0 and sum(counts.values()) == 64
 
 
@@ -595,7 +603,7 @@ def test_the_size_limit_is_the_same_on_cpu_and_device(tmp_path: Path) -> None:
     delivered = set()
     for mebibytes in (28, 34, 40):
         given = {**options, "memory_limit": f"{mebibytes} MiB"}
-        expected = epoch(on_cpu(tmp_path, train(32), finish="host", **given))
+        expected = epoch(on_cpu(tmp_path, train(32), finish="cpu", **given))
         delivered.add(sum(batch[0][1][0] for batch in expected))
         for decode in ("cpu", "device"):
             view = loader(tmp_path, train(32), decode=decode, **given)

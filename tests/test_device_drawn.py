@@ -141,7 +141,7 @@ def test_batches_of_drawn_pipelines_equal_those_of_the_cpu(photos: Path) -> None
         drawn = Drawn(seed)
         group = drawn.draw.choice([1, 1, 2, 4])
         steps, options = drawn.steps(group), drawn.options(group)
-        on_cpu = hr.Loader(photos, steps, decode="cpu", finish="host", **options)
+        on_cpu = hr.Loader(photos, steps, decode="cpu", finish="cpu", **options)
         expected = [fields_of([batch]) for batch in on_cpu.dlpack()]
         devices = drawn.devices()
         loader = hr.Loader(photos, steps, decode="device", **options)

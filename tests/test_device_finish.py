@@ -40,7 +40,7 @@ def test_batches_equal_those_finished_on_the_host_in_a_fraction_of_the_bytes(
     expected = epoch(loader(train(dtype, erasing), memory_format=memory_format).dlpack())
     item = 4 if dtype == "float32" else 2
     for device in devices():
-        for finish in ("auto", "device", "host"):
+        for finish in ("auto", "device", "cpu"):
             view = loader(train(dtype, erasing), memory_format=memory_format, finish=finish).dlpack(
                 device
             )
@@ -48,7 +48,7 @@ def test_batches_equal_those_finished_on_the_host_in_a_fraction_of_the_bytes(
             counted = copied(view)
             labels, pixels = RECORDS * 8, RECORDS * 3 * SIZE * SIZE
             assert counted["delivered_bytes"] == pixels * item + labels
-            if finish == "host":
+            if finish == "cpu":
                 assert counted["bytes"] == counted["delivered_bytes"]
                 assert counted["scratch_bytes"] == 0
             else:  # in addition, some numbers per record, and a table per batch
@@ -87,7 +87,7 @@ def test_bytes_can_be_finished_on_the_device_on_request(channels: int) -> None:
 def test_fields_that_a_device_cannot_finish_are_copied_as_delivered(more: list[Any]) -> None:
     expected = epoch(loader(train("float32", *more)).dlpack())
     for device in devices():
-        for finish in ("auto", "host"):
+        for finish in ("auto", "cpu"):
             assert epoch(loader(train("float32", *more), finish=finish).dlpack(device)) == expected
 
 
@@ -102,10 +102,10 @@ def test_rows_copied_as_delivered_are_counted_by_reason(more: list[Any], why: st
     erased = loader(train("float32", *more), batch_size=RECORDS)
     view = erased.dlpack(_core.simulated_device(seed=1))
     epoch(view)
-    assert view.stats()["finished_before_crossing"] == {why: RECORDS}
+    assert view.stats()["finished_before_transfer"] == {why: RECORDS}
     view = loader(train()).dlpack(_core.simulated_device(seed=1))
     epoch(view)
-    assert view.stats()["finished_before_crossing"] == {}
+    assert view.stats()["finished_before_transfer"] == {}
 
 
 def test_a_random_step_may_decide_whether_the_device_has_a_map() -> None:
@@ -148,7 +148,7 @@ def test_a_run_resumes_in_the_middle_on_another_device() -> None:
     view = loader(train()).dlpack(_core.simulated_device(seed=1), depth=4)
     run = iter(view)
     got = [fields_of(next(run)) for _ in range(3)]
-    rest = loader(train(), finish="host")
+    rest = loader(train(), finish="cpu")
     rest.load_state_dict(view.state_dict())
     assert got + epoch(rest.dlpack(_core.open_device("cpu"))) == expected
     again = loader(train())
@@ -166,7 +166,7 @@ def test_host_batches_of_such_a_loader_are_finished_on_the_host() -> None:
     assert fields_of(view.batch(0, 4))[0] == expected[4][0]
     both.set_epoch(0)
     assert epoch(both.dlpack()) == expected
-    assert both.stats()["finish"] == "host: batches stay there"
+    assert both.stats()["finish"] == "cpu: batches stay on the host"
 
 
 @pytest.fixture
@@ -243,7 +243,7 @@ def test_obstacles_to_finishing_on_the_device_are_named(transforms: list[Any], w
     view = loader(transforms).dlpack(_core.simulated_device(seed=1))
     expected = epoch(loader(transforms).dlpack())
     assert epoch(view) == expected
-    assert view.stats()["finish"].startswith("host: ") and why in view.stats()["finish"]
+    assert view.stats()["finish"].startswith("cpu: ") and why in view.stats()["finish"]
     assert why in repr(view)
     with pytest.raises(hr.ConfigError, match=f"(?s)HR0716.*{why}"):
         iter(loader(transforms, finish="device").dlpack(_core.simulated_device(seed=1)))
@@ -256,7 +256,7 @@ def test_a_small_memory_limit_leaves_finishing_to_the_host() -> None:
     given = {"batch_size": 8, "threads": 1, "memory_limit": "72 MiB"}
     view = hr.Loader(source, steps, **given).dlpack(_core.simulated_device(seed=1))
     next(iter(view))
-    assert view.stats()["finish"] == "host: memory_limit has no room for both forms of a batch"
+    assert view.stats()["finish"] == "cpu: memory_limit has no room for both forms of a batch"
     given["memory_limit"] = "128 MiB"
     view = hr.Loader(source, steps, **given).dlpack(_core.simulated_device(seed=1))
     next(iter(view))
@@ -308,11 +308,11 @@ def test_bench_has_the_same_hash_on_every_device(damaged: Path, dtype: str) -> N
     assert (plain["device"], plain["copied_bytes_per_record"]) == (None, 0)
     item = {"float32": 4, "float16": 2, "uint8": 1}[dtype]
     for device in ("host", "simulated"):
-        for finish in ("auto", "host"):
+        for finish in ("auto", "cpu"):
             result = bench("--device", device, "--finish", finish)
             assert result["batch_hash"] == plain["batch_hash"]
-            pixels = 3 * 48 * 48 * (item if finish == "host" else 1)
-            beside = 8 if finish == "host" or item == 1 else 8 + 48 + 3 * 256 * item / 4
+            pixels = 3 * 48 * 48 * (item if finish == "cpu" else 1)
+            beside = 8 if finish == "cpu" or item == 1 else 8 + 48 + 3 * 256 * item / 4
             assert result["copied_bytes_per_record"] == pytest.approx(pixels + beside, abs=60)
     done = run_command("bench", damaged, "--preset", "raw", "--device", "host")
     assert done.returncode == 2 and "--device" in done.stderr

@@ -67,7 +67,7 @@ def test_tables_at_the_end_of_a_recipe_are_copied_instead_of_their_results(tone:
         assert epoch(view) == expected
         counted = copied(view)
         assert counted["bytes"] < 0.3 * counted["delivered_bytes"]
-        assert view.stats()["finished_before_crossing"] == {}
+        assert view.stats()["finished_before_transfer"] == {}
 
 
 @pytest.mark.parametrize("memory_format", ["channels_first", "channels_last"])
@@ -163,7 +163,7 @@ def test_mixed_rows_of_ranks_and_of_several_devices_equal_those_of_one() -> None
     ]
     for expected, *parts in zip(whole, *ranks, strict=True):
         assert b"".join(part[0][3] for part in parts) == expected[0][3]
-    for finish in ("host", "device"):
+    for finish in ("cpu", "device"):
         view = loader(steps, batch_size=16, finish=finish, last_batch="drop").dlpack(
             [_core.simulated_device(seed=n) for n in range(3)]
         )
@@ -195,7 +195,7 @@ def test_to_device_is_the_explicit_form_with_the_same_numbers() -> None:
         view = loader(given).dlpack(device)
         assert epoch(view) == expected
         assert "is copied as uint8" in view.stats()["finish"]
-        assert epoch(loader(given, finish="host").dlpack(device)) == expected
+        assert epoch(loader(given, finish="cpu").dlpack(device)) == expected
     named = {"image": [*plain[:2], T.ToDevice(), *tail]}
     expected = epoch(loader({"image": [*plain[:2], *tail]}).dlpack())
     assert epoch(loader(named).dlpack(devices()[1])) == expected

@@ -21,7 +21,7 @@ from processes import run_command
 import headrace as hr
 from headrace import transforms as T
 
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 SHORT = 2.5  # seconds: planted causes are large enough for this to suffice
 
 
@@ -120,8 +120,8 @@ def slow_rotation(value: Any) -> Any:
 def test_a_dataloader_without_workers_needs_workers_or_a_faster_operator() -> None:
     report = hr.doctor(make_dataloader(), lambda batch: time.sleep(0.02), seconds=SHORT)
     assert_finds(report, "workers")
-    assert [price.name for price in report.prices] == ["slow_rotation"]
-    assert report.prices[0].seconds >= 0.006
+    assert [price.name for price in report.operator_costs] == ["slow_rotation"]
+    assert report.operator_costs[0].seconds >= 0.006
     # If other programs occupy the cores, two workers gain nothing.
     assert report.verdict == "unsure" or any("workers" in r["name"] for r in report.remedies)
 
@@ -305,7 +305,7 @@ def test_ctrl_c_reports_what_was_measured() -> None:
             began.set()
 
     with loader_of() as loader:
-        report = hr.doctor(loader, step, seconds=1, tell=tell)
+        report = hr.doctor(loader, step, seconds=1, progress=tell)
     assert report.interrupted and report.rates["real"] > 0
     assert "cached" not in report.rates
     assert "Interrupted" in str(report)
@@ -331,7 +331,7 @@ def test_experiments_can_be_left_out() -> None:
         report = hr.doctor(
             loader, nothing, seconds=0.5, skip=["host", "copy", "decode", "storage", "ceiling"]
         )
-    assert not (report.host or report.copies or report.prices or report.storage)
+    assert not (report.host or report.copies or report.operator_costs or report.storage)
     assert "ceiling" not in report.rates and "real" in report.rates
 
 
@@ -387,7 +387,7 @@ def test_the_command_accepts_the_users_pipeline(tmp_path: Path, name: str) -> No
     assert done.returncode in (0, 1), done.stderr
     value = json.loads(done.stdout)
     assert value["rates"]["loader"] > 0 and not value["failed"]
-    assert all(price["name"] == "RandomHorizontalFlip" for price in value["prices"])
+    assert all(price["name"] == "RandomHorizontalFlip" for price in value["operator_costs"])
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from virtual_clock import VirtualClock
 import headrace as hr
 from headrace import transforms as T
 
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 ROWS = np.ones((4, 3), np.float32)
 
 
@@ -389,6 +389,6 @@ def test_files_that_vanish_during_the_examination(tmp_path: Path) -> None:
                 path.unlink()
 
     with hr.Loader(tmp_path, [T.Resize((8, 8))], batch_size=2) as loader:
-        report = hr.doctor(loader, nothing, seconds=0.5, tell=tell)
+        report = hr.doctor(loader, nothing, seconds=0.5, progress=tell)
     assert report.rates["real"] > 0
     assert_told(report)

@@ -35,7 +35,7 @@ from headrace.insight.report.report import Report
 import headrace as hr
 from headrace import transforms as T
 
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=y>\"'&\x00\x1b[2J\ud800 ]]>"
 VOID = {"meta", "img", "br", "wbr"}
 
@@ -74,7 +74,7 @@ def full() -> Report:
         start_seconds=0.1,
         regions=[Region(("step",), 0.008, 0.002, 1.0, 1.0),
                  Region(("step", "loss"), 0.006, 0.006, 0.75, 1.0)],
-        prices=[Price("flip", 0.0003, 0.00002)],
+        operator_costs=[Price("flip", 0.0003, 0.00002)],
         slowest=[{"key": "a/b.jpg", "ms": 9.5, "record": 3}],
         samples=[Sample("a/b.jpg", 9.5, True, np.zeros((3, 4, 6), np.uint8)),
                  Sample("c.jpg", 1.5, False, None)],
@@ -224,7 +224,7 @@ def test_strings_from_the_data_are_text_everywhere() -> None:
     report.predictions = [Prediction(HOSTILE, HOSTILE, 1.0, 2.0)]
     report.case = Case((Stage(HOSTILE, HOSTILE, 0.1, ("cores",)),), 1, 1)
     report.resources[HOSTILE] = 5.0
-    report.prices = [Price(HOSTILE, 0.1, 0.1)]
+    report.operator_costs = [Price(HOSTILE, 0.1, 0.1)]
     report.slowest = [{"key": HOSTILE, "ms": 1.0}]
     report.samples = [Sample(HOSTILE, 1.0, True)]
     report.regions = [Region((HOSTILE,), 1.0, 1.0, 1.0, 1.0)]
@@ -254,7 +254,7 @@ def test_numbers_that_cannot_be_drawn_are_left_out(value: float) -> None:
     report.detail = Verdict("decode", "decode", value, value)
     report.case = Case((Stage("a", "decode", value), Stage("b", "decode", 0.01)), 1, 1)
     report.waits = report.steps = Spread(value, value, value, value)
-    report.prices = [Price("p", value, value)]
+    report.operator_costs = [Price("p", value, value)]
     report.sweep = [{"workers": 1, "rate": value, "start_s": value}]
     report.seconds = report.start_seconds = value
     report.vitals = Vitals(memory=((value, 5), (1.0, 5)), memory_growth=value)

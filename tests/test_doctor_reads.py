@@ -20,7 +20,7 @@ def test_orders_read_the_dataset_as_often_as_a_simulation_of_blocks_found() -> N
     src = hr.simulated(160_000)
     for nodes, times in ((1, 1.0), (8, 8.0), (32, 28.6)):
         plan = planned_reads(src, nodes)
-        records, blocks, streams = plan.ways
+        records, blocks, streams = plan.orders
         assert (records.order, records.requests, records.share) == ("records", 160_000, 1.0)
         assert blocks.share == pytest.approx(times, rel=0.03)
         assert blocks.requests == round(plan.blocks * blocks.share)
@@ -35,10 +35,10 @@ def test_single_files_take_a_request_each_unless_packed_in_shards(tmp_path: Path
     pixels = np.arange(40 * 3 * 8 * 8, dtype=np.uint8).reshape(40, 3, 8, 8)
     hr.convert(hr.records(image=pixels, label=[0, 1] * 20), source, "folder")
     plan = planned_reads(hr.open(source), 2, global_batch=8)
-    assert plan.own_files and all(way.requests >= 40 for way in plan.ways)
+    assert plan.file_per_record and all(way.requests >= 40 for way in plan.orders)
     assert plan.packed and plan.packed.requests <= 2
     hr.convert(hr.open(source), tmp_path / "x.tar", "tar")
-    assert not planned_reads(hr.open(tmp_path / "x.tar"), 2, global_batch=8).own_files
+    assert not planned_reads(hr.open(tmp_path / "x.tar"), 2, global_batch=8).file_per_record
     with pytest.raises(hr.ConfigError, match="HR0160"):
         planned_reads(hr.open(source), 0)
 
@@ -83,11 +83,11 @@ def test_a_bucket_is_planned_from_its_listing_without_reading_data(
         got, table = plan(f"s3://{form}/train/")
         read = [each for each in server.requests if each.method == "GET" and not each.query]
     assert got == wanted and got["bytes"] == total and not got["estimated"]
-    assert got["own_files"] == (form == "folder")
-    for way in got["ways"]:
+    assert got["file_per_record"] == (form == "folder")
+    for way in got["orders"]:
         assert way["dollars"] == pytest.approx(way["requests"] * 0.0004)
         assert f"{way['order']:12}{way['requests']:>16,}" in table
-    least = min(got["ways"], key=lambda way: (way["dollars"], way["bytes"]))
+    least = min(got["orders"], key=lambda way: (way["dollars"], way["bytes"]))
     assert got["best"] == least["order"]
     named = (
         "`headrace pack`, then shuffle="
@@ -120,7 +120,7 @@ def test_the_command_line_shows_a_table(tmp_path: Path, capsys: pytest.CaptureFi
         assert not ended.value.code
         told = capsys.readouterr().out
         if more:
-            assert [way["order"] for way in json.loads(told)["ways"]] == [
+            assert [way["order"] for way in json.loads(told)["orders"]] == [
                 "records",
                 "blocks",
                 "streams",

@@ -24,7 +24,7 @@ import headrace as hr
 from headrace import transforms as T
 from headrace.pipeline import Pipeline
 
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 CASES = 12  # for each cause
 
 

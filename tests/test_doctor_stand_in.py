@@ -18,7 +18,7 @@ from virtual_clock import VirtualClock
 
 import headrace as hr
 
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 CLOSE = 2e-5  # reads the clock
 
 

@@ -29,7 +29,7 @@ from processes import run_command
 
 import headrace as hr
 
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 
 Trace = dict[str, Any]
 

@@ -257,10 +257,10 @@ def test_no_cause_is_named_while_other_programs_run(cause: str) -> None:
         case = planted(cause, seed)
         less = dataclasses.replace(case, cores=max(1, case.cores // 2))
         seen = [Window(run.rate, run.stall) for run in windows(less)]
-        verdict = judge(case, seen, crowding=0.4)
+        verdict = judge(case, seen, contention=0.4)
         assert verdict.word == "unsure"
         assert verdict.reason.startswith("other programs took 40% of the core time")
-        assert judge(case, seen, crowding=0.1) == judge(case, seen)
+        assert judge(case, seen, contention=0.1) == judge(case, seen)
 
 
 def test_too_few_batches_of_a_prefetching_loader_give_no_verdict() -> None:

@@ -24,7 +24,7 @@ from headrace.insight.report.text import verified_lines
 import headrace as hr
 from headrace import transforms as T
 
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 STAGES = (Stage("decode", "decode", 0.002),)
 
 
@@ -51,16 +51,16 @@ MADE = Verified("pack", low=900, high=1100, measured=500, before=400, after=840,
 
 def test_gains_are_compared_despite_a_varying_machine() -> None:
     assert MADE.predicted_gain == 2.0
-    assert MADE.found_gain == pytest.approx(2.1)
+    assert MADE.measured_gain == pytest.approx(2.1)
     assert MADE.error == pytest.approx(-0.0476, abs=1e-4)
-    assert MADE.inside  # 2.1 times 500
+    assert MADE.in_range  # 2.1 times 500
 
 
 @pytest.mark.parametrize(
-    ("after", "inside"), [(719, False), (721, True), (879, True), (881, False)]
+    ("after", "in_range"), [(719, False), (721, True), (879, True), (881, False)]
 )
-def test_the_range_has_a_low_and_a_high_end(after: float, inside: bool) -> None:
-    assert Verified("x", 900, 1100, 500, 400, after, 8, 8).inside is inside
+def test_the_range_has_a_low_and_a_high_end(after: float, in_range: bool) -> None:
+    assert Verified("x", 900, 1100, 500, 400, after, 8, 8).in_range is in_range
 
 
 def test_the_result_is_given_as_text_and_as_plain_values() -> None:
@@ -70,7 +70,7 @@ def test_the_result_is_given_as_text_and_as_plain_values() -> None:
     assert "off by -5%" in text and "of 8 records" not in text
     value = MADE.json()
     assert json.loads(json.dumps(value)) == value
-    assert value["applied"] and value["inside"] and value["found_gain"] == pytest.approx(2.1)
+    assert value["applied"] and value["in_range"] and value["measured_gain"] == pytest.approx(2.1)
     part = Verified("x", 9, 11, 5, 4, 8, records=1000, whole=2000, disk_bytes=5_000_000)
     text = "\n".join(": ".join(line) for line in verified_lines(part))
     assert "1,000 of 2,000 records" in text and "5.0 MB" in text
@@ -87,7 +87,7 @@ def test_remedies_that_were_not_applied_say_why() -> None:
 
 def assert_applied(made: Verified, records: int = 0) -> None:
     assert made.reason == "" and made.before > 0 and made.after > 0, made
-    assert made.predicted_gain > 0 and made.found_gain > 0
+    assert made.predicted_gain > 0 and made.measured_gain > 0
     if records:
         assert made.records == made.whole == records
 

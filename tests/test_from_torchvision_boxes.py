@@ -303,7 +303,7 @@ def test_coco_with_absolute_names_is_read_on_request(pictures: Path, tmp_path: P
     dataset = tv.datasets.CocoDetection(str(tmp_path), str(file), tv.transforms.ToTensor())
     dataloader = DataLoader(dataset, batch_size=4, collate_fn=first_of)
     given: dict[str, Any] = {"collate": "default", "annotations": file}
-    with pytest.raises(hr.ConfigError, match=r"HR0276[^\0]*outside=True"):
+    with pytest.raises(hr.ConfigError, match=r"HR0276[^\0]*allow_outside=True"):
         translated(dataloader, **given)
-    loader = translated(dataloader, **given, outside=True)
+    loader = translated(dataloader, **given, allow_outside=True)
     assert loader.report.records_checked == 23

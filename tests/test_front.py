@@ -291,7 +291,7 @@ def test_trace_shows_each_step(pictures: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(trace[0].values["image"], stored)
     np.testing.assert_array_equal(trace[-1].values["image"], loader.batch(0, 0).image[3])
     assert len(trace) == 4 and "Normalize" in repr(trace)
-    saved = trace.pictures.save(tmp_path / "trace.png")
+    saved = trace.images.save(tmp_path / "trace.png")
     assert Image.open(saved).format == "PNG"
 
 
@@ -313,7 +313,7 @@ def test_plan_stats_and_bottleneck(pictures: Path) -> None:
     stats = loader.stats()
     assert stats.records == stats["records"] == 23 and stats.batches == 6
     assert set(stats["stages"]) == {
-        "read", "entropy", "coded", "transform", "resample", "store", "python", "wait",
+        "read", "decode", "prepare", "transform", "resample", "store", "python", "wait",
     }  # fmt: skip
     assert stats.wall_seconds >= stats.wait_seconds > 0
     assert loader.bottleneck().count("%") >= 1 and loader.bottleneck().endswith(".")

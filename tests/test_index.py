@@ -89,13 +89,13 @@ def test_a_built_index_is_used_automatically_and_changes_no_batch(photos: Path) 
     built = hr.index(photos)
     assert (built["records"], built["images"]) == (COUNT, COUNT)
     assert (built["indexed"], built["bad"]) == (BASELINE, 0)
-    assert built["bytes"] < 0.1 * built["picture_bytes"]
+    assert built["bytes"] < 0.1 * built["image_bytes"]
     for threads in (1, 2, 4):
         with loader_of(photos, threads=threads) as loader:
             assert hashes_of(loader, 2) == expected
             stats = loader.stats().index
             assert stats["used"] in read(2)
-            assert (stats["stale"], stats["learned"]) == (0, 0)
+            assert (stats["stale"], stats["added"]) == (0, 0)
             assert f"{BASELINE} of {COUNT} images" in repr(loader)
 
 
@@ -106,12 +106,12 @@ def test_auto_learns_in_the_first_epoch_and_changes_no_batch(photos: Path, threa
         first = hashes_of(loader)
         stats = loader.stats().index
         assert stats["used"] in read(0)
-        assert (stats["learned"], stats["entries"]) == (BASELINE, BASELINE)
+        assert (stats["added"], stats["entries"]) == (BASELINE, BASELINE)
         assert first + hashes_of(loader, 3) == expected
         stats = loader.stats().index
         # the second source's were read early
         assert stats["used"] in range(2 * BASELINE, 4 * BASELINE + 1)
-        assert BASELINE < stats["learned"] < 3 * BASELINE  # only rows below the known part
+        assert BASELINE < stats["added"] < 3 * BASELINE  # only rows below the known part
     with loader_of(photos, threads=threads) as loader:
         assert hashes_of(loader, 4) == expected
         assert loader.stats().index["used"] in read(4)
@@ -312,7 +312,7 @@ def test_an_index_is_used_in_all_combinations_of_its_dataset(
         indexed = sum(key.endswith(".jpg") for key in map(source.key, range(len(source))))
         progressive = 3 / COUNT * len(source)
         assert pictures * (indexed - 2 * progressive) <= stats["used"] <= 2 * pictures * indexed
-        assert (stats["stale"], stats["pictures"]) == (0, COUNT)
+        assert (stats["stale"], stats["images"]) == (0, COUNT)
         assert f"{BASELINE} of {COUNT} images" in repr(given)
 
 

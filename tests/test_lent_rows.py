@@ -264,12 +264,12 @@ def test_remote_workers_that_do_not_pay_off_are_reported_and_not_used(
         assert re.search(r"workers +remote workers save [\d.]+ of [\d.]+ ms per row", repr(loader))
         assert remote["summary"] in repr(loader)
         asked = remote["requested"]
-        assert until(loader, lambda remote: remote["requested"] > asked)["says"].startswith(
+        assert until(loader, lambda remote: remote["requested"] > asked)["summary"].startswith(
             "remote"
         )
     # The same rows, if transferring one takes more than half as long as making it.
     with hr.Loader(photos, steps, **given, workers=Pool(always=False, carried=10)) as loader:
-        remote = until(loader, lambda remote: remote["rows"] >= 256 and not remote["out"])
+        remote = until(loader, lambda remote: remote["rows"] >= 256 and not remote["outstanding"])
         made, own = remote["actor_ms_per_row"], remote["local_ms_per_row"]
         assert own >= 10_000 and made < 2 * own
         says = f"remote workers do not pay off: making a row takes {made:.2f} ms, receiving it"

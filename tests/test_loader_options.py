@@ -60,7 +60,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("on_error", "skipp", "did you mean 'skip'"),
     ("last_batch", None, "'keep' or 'drop' or 'pad'"),
     ("sixteen_bit", "high-byte", "did you mean 'high_byte'"),
-    ("damaged", 1, "damaged must be 'refuse' or 'repair'"),
+    ("damaged", 1, "damaged must be 'error' or 'repair'"),
     ("ragged", "lists", "did you mean 'list'"),
     ("strict", 1, "strict must be True or False"),
     ("memory_limit", "2 GBB", "not a size"),
@@ -87,7 +87,7 @@ def test_a_value_that_does_not_fit_is_refused_and_named(
 
 
 def test_ragged_has_a_name_for_its_default(pictures: Path) -> None:
-    given = USUAL | {"ragged": "refuse"}
+    given = USUAL | {"ragged": "error"}
     with pytest.raises(hr.ConfigError, match="HR0114"):
         hr.Loader(pictures, [], **given)
     hr.Loader(pictures, [hr.transforms.Resize((8, 8))], **given).close()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Promise: an order that mixes blocks of neighboring records requests blocks from remote storage,
-not records, and delivers the same batches; ``stats()["far"]`` counts the requests.
+not records, and delivers the same batches; ``stats()["remote_reads"]`` counts the requests.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_an_epoch_makes_one_request_per_block(
     near, there = epochs_of(f"{data}/{name}", shuffle, 3)
     there.close()
     far, loader = epochs_of(f"{server.url}/{name}", shuffle, 3)
-    counts = loader.stats()["far"]
+    counts = loader.stats()["remote_reads"]
     loader.close()
     assert far == near
     size = RECORDS * BYTES
@@ -91,7 +91,7 @@ def test_little_memory_means_more_requests_and_the_same_batches(
     stats = loader.stats()
     loader.close()
     assert stats["memory_peak"] <= 48 << 20
-    assert stats["far"]["requests"] > RECORDS * BYTES // BLOCK
+    assert stats["remote_reads"]["requests"] > RECORDS * BYTES // BLOCK
 
 
 def test_closing_a_loader_ends_its_requests(server: ObjectServer) -> None:

@@ -27,7 +27,7 @@ def tiles(**more: Any) -> Any:
     shapes = {"image": (3, -1, -1), "masks": (1, -1, -1)}
     source = hr.open(data, kinds={"boxes": "boxes:xyxy", "masks": "masks"}, shapes=shapes)
     options = {"batch_size": 6, "ragged": "list", "seed": 2} | more
-    steps = [T.Mosaic((40, 60), fill=0, partners_within=options.pop("within", None))]
+    steps = [T.Mosaic((40, 60), fill=0, mix_within=options.pop("within", None))]
     return hr.Loader(source.with_row_group("boxes", "labels", "masks"), steps, **options)
 
 
@@ -74,19 +74,19 @@ def test_a_mosaic_is_the_same_on_any_thread_and_after_a_resume(within: int | Non
     equal_batches(batches[1:], rest)
 
 
-def test_partners_within_the_whole_epoch_equal_those_without_a_bound() -> None:
+def test_mixing_within_the_whole_epoch_equals_mixing_without_a_bound() -> None:
     # So a record kept for several mosaics is the same as if it were made for each of them.
     equal_batches(tiles(), tiles(within=24))
     equal_batches(tiles(), tiles(within=1000))
 
 
 @pytest.mark.parametrize("within", [4, 7, 20])
-def test_near_partners_are_drawn_uniformly_from_earlier_positions(within: int) -> None:
+def test_mixed_in_records_are_drawn_uniformly_from_earlier_positions(within: int) -> None:
     records = 40
     image, box = np.zeros((3, 4, 4), np.uint8), np.float32([[0, 0, 4, 4]])
     data = [{"image": image, "boxes": box, "n": np.int64([i])} for i in range(records)]
     source = hr.open(data, kinds={"boxes": "boxes:xyxy"}).with_row_group("boxes", "n")
-    steps = [T.Mosaic(4, partners_within=within)]
+    steps = [T.Mosaic(4, mix_within=within)]
     loader = hr.Loader(source, steps, batch_size=8, ragged="list", seed=4, threads=3)
     away = np.zeros(within, int)
     for _ in range(60):
@@ -102,7 +102,7 @@ def test_near_partners_are_drawn_uniformly_from_earlier_positions(within: int) -
     assert ((away[1:] - mean) ** 2 / mean).sum() < within + 5 * (2 * within) ** 0.5
 
 
-def test_a_record_without_neighbors_is_its_own_partner() -> None:
+def test_a_record_without_neighbors_is_mixed_with_itself() -> None:
     for batch in tiles(within=1):
         for labels in batch.labels:
             assert len(set(labels.tolist())) == 1

@@ -71,12 +71,12 @@ def test_an_allowed_outside_file_must_still_be_an_image(
 ) -> None:
     def opened(name: str) -> hr.Source:
         path = coco(data, name) if kind == "coco" else table(data, name, kind)
-        return hr.open(path, outside=True)
+        return hr.open(path, allow_outside=True)
 
     good = opened("../other.png")
     assert good[1]["image"].shape == good[0]["image"].shape
     given: Any = {"to": to}
-    assert hr.convert(good, tmp_path / "out", **given)["outside"] == 1
+    assert hr.convert(good, tmp_path / "out", **given)["files_outside"] == 1
     for name in ("../secret.png", str(tmp_path / "secret.png")):
         with pytest.raises(hr.DataError, match="HR0278"):
             hr.convert(opened(name), tmp_path / "leak", **given)
@@ -98,8 +98,8 @@ def test_a_list_may_only_name_image_files(data: Path, suffix: str, tmp_path: Pat
     source = written("good.png", inside, str(tmp_path / "other.png"), "../other.png")
     assert len({record["image"].tobytes() for record in source}) == 1
     to = "tar"
-    assert hr.convert(source, tmp_path / "out.tar", to)["outside"] == 2
-    assert hr.pack(source, tmp_path / "out.hrpack")["outside"] == 2
+    assert hr.convert(source, tmp_path / "out.tar", to)["files_outside"] == 2
+    assert hr.pack(source, tmp_path / "out.hrpack")["files_outside"] == 2
     for name in ("../secret.png", str(tmp_path / "secret.png")):
         bad = written("good.png", name)
         with pytest.raises(hr.DataError, match=r"HR0278[\s\S]*secret\.png"):
@@ -178,6 +178,6 @@ def test_outside_mds_shards_are_read_on_request(data: Path) -> None:
         index = json.loads((folder / "index.json").read_text())
         index["shards"][0]["raw_data"]["basename"] = name
         (folder / "index.json").write_text(json.dumps(index))
-        with pytest.raises(hr.DataError, match=r"HR0486[^\0]*outside=True"):
+        with pytest.raises(hr.DataError, match=r"HR0486[^\0]*allow_outside=True"):
             hr.open(folder)
-        assert len(hr.mds(folder, outside=True)) == 3
+        assert len(hr.mds(folder, allow_outside=True)) == 3

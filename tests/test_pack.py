@@ -134,7 +134,7 @@ def test_a_pack_can_be_packed_again_at_another_level(
         direct = _core.pack_summary(str(packs[other]))
         assert again["fingerprint"] == direct["fingerprint"]
         assert again["levels"] == direct["levels"]
-        assert again["stored_as_they_are"] == direct["stored_as_they_are"]
+        assert again["stored_unchanged"] == direct["stored_unchanged"]
         hr.unpack(tmp_path / level, tmp_path / f"files of {level}")
         assert files_below(tmp_path / f"files of {level}") == files_below(photos)
 
@@ -149,7 +149,7 @@ def test_unpack_restores_the_corpus(part: str, level: str, tmp_path: Path) -> No
     paths = sorted(path for path in root.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))
     summary = hr.pack(hr.records(image=paths), tmp_path / "pack", level=level)
     assert summary["records"] == len(paths)
-    by_reason = sum(entry["count"] for entry in summary["stored_as_they_are"])
+    by_reason = sum(entry["count"] for entry in summary["stored_unchanged"])
     assert by_reason == summary["levels"]["none"]["count"]
     hr.unpack(tmp_path / "pack", tmp_path / "out")
     common = Path(os.path.commonpath([path.parent for path in paths]))
@@ -302,7 +302,7 @@ def test_pack_and_info_report_levels_reasons_and_sizes(photos: Path, tmp_path: P
     assert result["bytes"] == sum(path.stat().st_size for path in out.iterdir())
     levels = result["levels"]
     assert sum(share["count"] for share in levels.values()) == RECORDS
-    reasons = {entry["reason"]: entry["count"] for entry in result["stored_as_they_are"]}
+    reasons = {entry["reason"]: entry["count"] for entry in result["stored_unchanged"]}
     pngs = [path for path in photos.rglob("*.png") if path.stat().st_size > 50]
     assert reasons["not a JPEG but png"] == len(pngs)
     assert sum(reasons.values()) == levels["none"]["count"]

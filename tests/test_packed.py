@@ -185,7 +185,9 @@ def test_labels_and_weights_of_prompts_are_delivered(shift: int) -> None:
         {"input_ids": [1, 2, 3], "labels": [-100, 2, 3], "weight": np.float32([0, 1, 2])},
         {"input_ids": [4, 5], "labels": [-100, 5], "weight": np.float32([0, 3])},
     ]
-    source = hr.packed(listed(records), length=6, method="first-fit", shift=shift, along="weight")
+    source = hr.packed(
+        listed(records), length=6, method="first-fit", shift=shift, token_fields="weight"
+    )
     (row,) = source
     assert row["input_ids"].tolist() == [1, 2, 3, 4, 5, 0]
     wanted = [2, 3, -100, 5, -100, -100] if shift else [-100, 2, 3, -100, 5, -100]
@@ -205,7 +207,9 @@ def test_labels_of_other_lengths_in_another_file_are_refused(tmp_path: Path, alo
         path = write_megatron(tmp_path, cut(labels, lengths), f"labels-{lengths[0]}")
         other = hr.tokens(path, window=None)
         both = hr.join(ids, other, on="position", rename={"tokens": "labels"})
-        given: dict[str, Any] = {"along": "labels", "shift": None} if along else {"shift": 0}
+        given: dict[str, Any] = {"shift": 0}
+        if along:
+            given = {"token_fields": "labels", "shift": None}
         if lengths == [4, 3]:
             (row,) = hr.packed(both, "tokens", length=7, **given)
             wanted = labels.tolist() if along else [-100, 16, 0, 18, -100, 20, 0]
@@ -347,13 +351,13 @@ def test_two_fields_of_one_name_are_refused() -> None:
         ("targets", {}),
         ("position_ids", {}),
         ("segment_ids", {"shift": None}),
-        ("labels", {"shift": 0, "along": "labels"}),
+        ("labels", {"shift": 0, "token_fields": "labels"}),
     ):
         source = listed([{name: np.arange(5)}])
         with pytest.raises(hr.ConfigError, match=rf"HR1450 .*has '{name}' already"):
             hr.packed(source, name, length=8, **given)
     source = listed([{"tokens": np.arange(5), "targets": np.arange(5)}])
-    (row,) = hr.packed(source, "tokens", length=5, shift=None, along="targets")
+    (row,) = hr.packed(source, "tokens", length=5, shift=None, token_fields="targets")
     assert row["targets"].tolist() == [0, 1, 2, 3, 4]
 
 
@@ -390,7 +394,7 @@ def test_fields_may_have_names_of_generated_fields() -> None:
     assert row["labels"].tolist() == [5, 6, 7] and row["targets"].tolist() == [6, -100, -100]
     given = {"labels": np.array([7, 8, 9]), "train": np.array([1, 0, 1])}
     source = listed([{"tokens": np.array([1, 2, 3]), **given}])
-    (row,) = hr.packed(source, "tokens", length=3, mask="train", along="labels")
+    (row,) = hr.packed(source, "tokens", length=3, mask="train", token_fields="labels")
     assert row["labels"].tolist() == [7, 8, 9] and row["targets"].tolist() == [-100, 9, -100]
 
 
@@ -416,7 +420,7 @@ def test_documents_that_cannot_be_packed_are_refused() -> None:
         hr.packed(documents, length=6, method="bestfit")
     both = hr.open([{"tokens": np.arange(5), "segment_ids": np.arange(5)}] * 2)
     with pytest.raises(hr.ConfigError, match=r"HR1450 .*'segment_ids' already"):
-        hr.packed(both, "tokens", length=6, along="segment_ids")
+        hr.packed(both, "tokens", length=6, token_fields="segment_ids")
 
 
 def test_tokens_that_do_not_fit_are_bad_records() -> None:

@@ -174,7 +174,7 @@ def test_extra_fields_have_one_value_per_token() -> None:
     for record in records:
         record["weight"] = np.arange(len(record["tokens"]), dtype=np.float32)
     source = source_of(records, weight=(-1,))
-    rows = packed(source, method="sequential", along="weight")
+    rows = packed(source, method="sequential", token_fields="weight")
     for row, numbers in zip(rows, rows_by_hand(records, 128), strict=True):
         expected: list[float] = []
         for number in numbers:
@@ -189,7 +189,7 @@ def test_a_field_may_have_the_name_of_a_generated_field() -> None:
     records = samples(8)
     for record in records:
         record["image_entries"] = np.arange(len(record["tokens"]))
-    rows = packed(source_of(records, image_entries=(-1,)), along="image_entries")
+    rows = packed(source_of(records, image_entries=(-1,)), token_fields="image_entries")
     plain = packed(source_of(records))
     for row, other in zip(rows, plain, strict=True):
         text = row["tokens"] != IMAGE
@@ -319,7 +319,7 @@ def test_ids_out_of_range_are_bad_rows() -> None:
 
 
 def test_fields_of_wrong_length_are_bad_rows() -> None:
-    for name, given in (("train", {"mask": "train"}), ("labels", {}), ("w", {"along": "w"})):
+    for name, given in (("train", {"mask": "train"}), ("labels", {}), ("w", {"token_fields": "w"})):
         records = [{"tokens": np.arange(3), name: np.ones(3 - (n == 1), int)} for n in range(3)]
         source = hr.open(records, shapes={"tokens": (-1,), name: (-1,)})
         rows = hr.packed(

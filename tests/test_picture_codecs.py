@@ -132,7 +132,7 @@ def test_a_folder_of_all_codecs_is_read_without_warnings(
 def test_sixteen_bit_gray_is_refused_without_an_option() -> None:
     data = dict(picture_kinds.pnm())["I 37x23"]
     with pytest.raises(hr.Error, match=r"(?s)HR0386.*high_byte"):
-        ours([{"image": data}], sixteen_bit="refuse")
+        ours([{"image": data}], sixteen_bit="error")
     got = np.asarray(ours([{"image": data}], sixteen_bit="high_byte").image[0])
     values = np.asarray(picture_kinds.wide(37, 23))
     assert np.array_equal(got, np.broadcast_to(values >> 8, (3, *values.shape)))

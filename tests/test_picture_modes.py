@@ -21,7 +21,7 @@ from headrace import transforms as T
 
 def stored(data: bytes, *steps: Any, **options: Any) -> np.ndarray[Any, Any]:
     """The image as stored in its file."""
-    batch = ours([{"image": data}], *steps, mode="stored", sixteen_bit="refuse", **options)
+    batch = ours([{"image": data}], *steps, mode="stored", sixteen_bit="error", **options)
     return np.asarray(batch.image[0])
 
 
@@ -275,8 +275,8 @@ def test_masks_of_sixteen_bits_keep_their_ids() -> None:
     ids = np.random.default_rng(2).integers(0, 65536, (23, 37, 1), np.uint16)
     record = {"image": encoded(waves("RGB", 37, 23), "PNG"), "mask": png(ids, 0)}
     with pytest.raises(hr.Error, match="HR0386"):
-        ours([record], sixteen_bit="refuse")
-    batch = ours([record], T.RandomHorizontalFlip(1), mode="stored", sixteen_bit="refuse")
+        ours([record], sixteen_bit="error")
+    batch = ours([record], T.RandomHorizontalFlip(1), mode="stored", sixteen_bit="error")
     assert np.array_equal(batch.mask[0], ids.transpose(2, 0, 1)[..., ::-1])
 
 

@@ -143,7 +143,7 @@ def test_a_step_that_fails_in_the_experiment_is_reported(clock: VirtualClock) ->
         nonlocal failing
         failing = name == "regions"
 
-    report = examined(step, tell=tell)
+    report = examined(step, progress=tell)
     assert any("regions of the step ended early: ValueError: loss" in n for n in report.notes)
     assert by_path(report)["step/fusion"].seconds == pytest.approx(0.01, rel=0.01)
 
@@ -161,7 +161,7 @@ def test_a_long_step_is_not_repeated(clock: VirtualClock) -> None:
         nonlocal present
         present = name
 
-    report = examined(step, tell=tell)
+    report = examined(step, progress=tell)
     assert counts["regions"] == 0 and report.regions == []
     assert any("too long for its regions" in note for note in report.notes)
 
@@ -285,7 +285,7 @@ def test_hooks_and_methods_are_restored_after_ctrl_c() -> None:
         if present == "regions":
             raise KeyboardInterrupt
 
-    report = examined(pressed, model=model, optimizer=optimizer, tell=tell)
+    report = examined(pressed, model=model, optimizer=optimizer, progress=tell)
     assert report.interrupted and torch.Tensor.backward is backward
     assert not model._forward_hooks and "zero_grad" not in optimizer.__dict__
 

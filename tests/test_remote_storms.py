@@ -252,7 +252,7 @@ def test_an_index_next_to_the_data_is_used_by_other_machines(
     records, asked = opened_elsewhere(shards, "s3://photos/train", monkeypatch, tmp_path / "a")
     assert records == 115
     without = len(asked)
-    stored = hr.index("s3://photos/train", beside=True)["files"]
+    stored = hr.index("s3://photos/train", next_to_data=True)["files"]
     assert [file["is_new"] for file in stored] == [True]
     (path,) = {path for path in shards.objects if "/.headrace/" in path}
     assert stored[0]["path"] == "s3:/" + path and stored[0]["bytes"] == len(shards.objects[path])
@@ -262,12 +262,12 @@ def test_an_index_next_to_the_data_is_used_by_other_machines(
     shard_reads = [request for request in asked if request.path.endswith(".tar")]
     assert {request.headers.get("range") for request in shard_reads} <= {"bytes=0-4095"}
     assert path in {request.path for request in asked}
-    assert not hr.index("s3://photos/train", beside=True)["files"][0]["is_new"]
+    assert not hr.index("s3://photos/train", next_to_data=True)["files"][0]["is_new"]
     # Another version of a shard has another index.
     shards.objects["/photos/train/part-3.tar"] = tar_of(2)
     records, asked = opened_elsewhere(shards, "s3://photos/train", monkeypatch, tmp_path / "c")
     assert records == 4 * 23 + 2
-    assert hr.index("s3://photos/train", beside=True)["files"][0]["is_new"]
+    assert hr.index("s3://photos/train", next_to_data=True)["files"][0]["is_new"]
 
 
 def tar_of(count: int) -> bytes:
@@ -283,7 +283,7 @@ def tar_of(count: int) -> bytes:
 def test_a_damaged_index_next_to_the_data_is_not_used(
     shards: ObjectServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    hr.index("s3://photos/train", beside=True)
+    hr.index("s3://photos/train", next_to_data=True)
     (path,) = {path for path in shards.objects if "/.headrace/" in path}
     whole = shards.objects[path]
     for number, damaged in enumerate(
@@ -304,13 +304,13 @@ def test_an_upload_that_is_interrupted_leaves_nothing(
         Fault(status=500, loses=True) if request.method == "PUT" else None
     )
     with pytest.raises(hr.StorageError, match=r"HR0221.*500"):
-        hr.index("s3://photos/train", beside=True)
+        hr.index("s3://photos/train", next_to_data=True)
     assert not [path for path in shards.objects if ".headrace" in path]
     # The answer is lost, the object is not: the second try finds it.
     shards.fault = lambda request: (
         Fault(closes=0) if request.method == "PUT" and len(puts(shards)) == 4 else None
     )
-    assert hr.index("s3://photos/train", beside=True)["files"]
+    assert hr.index("s3://photos/train", next_to_data=True)["files"]
     records, _ = opened_elsewhere(shards, "s3://photos/train", monkeypatch, tmp_path / "other")
     assert records == 115
 
@@ -326,8 +326,8 @@ def test_an_index_of_read_only_storage_is_written_to_a_folder(
         server.objects[f"/data/part-{number}.tar"] = tar.read_bytes()
     pattern = f"{server.url}/data/part-{{0..2}}.tar"
     with pytest.raises(hr.Error, match="HR0229"):
-        hr.index(pattern, beside=True)
-    (written,) = hr.index(pattern, beside=tmp_path / "index")["files"]
+        hr.index(pattern, next_to_data=True)
+    (written,) = hr.index(pattern, next_to_data=tmp_path / "index")["files"]
     (file,) = (tmp_path / "index").iterdir()
     server.objects[written["path"].removeprefix(server.url)] = file.read_bytes()
     records, asked = opened_elsewhere(server, pattern, monkeypatch, tmp_path / "other")
@@ -339,5 +339,5 @@ def test_formats_without_an_index_file_are_refused(pictures: Path, bucket: Objec
     put_folder(bucket, pictures, "/photos/train")
     for source in (str(pictures), "s3://photos/train"):
         with pytest.raises(hr.ConfigError, match="HR0230"):
-            hr.index(source, beside=True)
+            hr.index(source, next_to_data=True)
     assert Keys.key and not puts(bucket)

@@ -80,7 +80,7 @@ def test_an_index_next_to_the_data_is_one_request(
     bucket: ObjectServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     bucket.objects["/photos/train/a.tar"] = tar_of(50)
-    stored = hr.index("s3://photos/train/a.tar", beside=True)["files"][0]
+    stored = hr.index("s3://photos/train/a.tar", next_to_data=True)["files"][0]
     assert stored["is_new"]
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "of another machine"))
     forget()
@@ -150,7 +150,7 @@ def test_an_index_cannot_be_stored_next_to_a_web_servers_files() -> None:
     with ObjectServer() as server:
         server.objects["/train.tar"] = tar_of(3)
         with pytest.raises(hr.Error, match="HR0229"):
-            hr.index(f"{server.url}/train.tar", beside=True)
+            hr.index(f"{server.url}/train.tar", next_to_data=True)
 
 
 def test_values_of_a_remote_tensor_equal_those_on_disk(

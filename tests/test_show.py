@@ -45,7 +45,7 @@ def test_a_record_without_keypoints_or_boxes_is_shown_unchanged(shape: tuple[int
     )
     with hr.Loader(source, [T.Resize((20, 30))], batch_size=2, ragged="list") as loader:
         assert (loader.show(1).pixels[:, :20, :30] == GRAY).all()
-        assert len(loader.trace(0).pictures.pixels) == 3
+        assert len(loader.trace(0).images.pixels) == 3
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_a_trace_draws_each_stage_at_one_scale() -> None:
     steps = [T.RandomHorizontalFlip(1), T.CenterCrop((12, 16))]
     with hr.Loader(source, steps, batch_size=2) as loader:
         stages = loader.trace(0)
-    assert [stage.picture.shape for stage in stages] == [(3, 192, 256)] * 2 + [(3, 96, 128)]
+    assert [stage.image.shape for stage in stages] == [(3, 192, 256)] * 2 + [(3, 96, 128)]
     for stage, left in zip(stages[:2], (4, 18), strict=True):
-        _, xs = np.nonzero(is_color(stage.picture, ORANGE))
+        _, xs = np.nonzero(is_color(stage.image, ORANGE))
         assert abs(xs.min() - 8 * left) <= 2
     np.testing.assert_array_equal(stages[0].values["image"], records[0]["image"])
 

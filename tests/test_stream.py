@@ -360,14 +360,14 @@ def test_ranks_with_separate_streams_draw_differently() -> None:
     steps = [T.RandomResizedCrop(8)]
     pixels = []
     for rank in range(2):
-        stream = hr.stream(itertools.repeat(record), length=16, shard_itself=True)
+        stream = hr.stream(itertools.repeat(record), length=16, sharded=True)
         loader = hr.Loader(stream, steps, batch_size=4, shard=(rank, 2), fields=["image"])
         pixels.append(np.concatenate([batch.image for batch in loader]).tobytes())
     assert pixels[0] != pixels[1]
 
 
 def test_separate_streams_per_rank_need_a_length() -> None:
-    stream = hr.stream(given_by(numbers(8)), shard_itself=True)
+    stream = hr.stream(given_by(numbers(8)), sharded=True)
     with pytest.raises(hr.ConfigError, match=r"HR0696.*without length="):
         hr.Loader(stream, batch_size=2, shard=(0, 2))
     assert len(list(hr.Loader(stream, batch_size=2))) == 4  # a single rank needs none

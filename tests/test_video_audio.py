@@ -302,7 +302,7 @@ def test_clips_by_stride_are_as_long_as_their_frames(tmp_path: Path) -> None:
     batch = batches(
         source, step, T.Resize((16, 16)), T.Mono(), batch_size=2, ragged="pad", threads=1
     )[0]
-    assert np.asarray(batch.video_sound_lengths).ravel().tolist() == [8 * 640, 8 * 1600]
+    assert np.asarray(batch.video_audio_lengths).ravel().tolist() == [8 * 640, 8 * 1600]
     batch = batches(source, step, T.Resize((16, 16)), T.Mono(), T.PadOrTrim(9000), batch_size=2)[0]
     assert np.asarray(batch.video_audio).shape == (2, 1, 9000)
     with pytest.raises(hr.Error, match=r"HR0373(.|\n)*PadOrTrim"):

@@ -70,18 +70,18 @@ def test_clips_equal_those_finished_on_the_host_in_a_fraction_of_the_bytes(
     frames = {"one frame": 1, "TCHW": 3, "CTHW": 3}.get(form, 6)
     expected = epoch(loader(folder, steps, memory_format=memory_format).dlpack())
     for device in devices():
-        for finish in ("auto", "host", "device"):
+        for finish in ("auto", "cpu", "device"):
             view = loader(folder, steps, memory_format=memory_format, finish=finish).dlpack(device)
             assert epoch(view) == expected
             counted = copied(view)
             pixels, labels = RECORDS * frames * PIXELS, RECORDS * 8
             assert counted["delivered_bytes"] == pixels * 4 + labels
-            if finish == "host":
+            if finish == "cpu":
                 assert counted["bytes"] == counted["delivered_bytes"]
             else:  # in addition, some numbers per frame, and a table per batch
                 tables = 3 * 3 * 256 * 4
                 assert counted["bytes"] == pixels + labels + RECORDS * frames * 48 + tables
-                assert view.stats()["finished_before_crossing"] == {}
+                assert view.stats()["finished_before_transfer"] == {}
 
 
 @pytest.mark.parametrize("form", CLIPS)
@@ -116,7 +116,7 @@ def test_per_frame_tables_are_copied_with_their_frames(folder: Path, tone: list[
     for device in devices():
         view = loader(folder, steps).dlpack(device)
         assert epoch(view) == expected
-        assert view.stats()["finished_before_crossing"] == {}
+        assert view.stats()["finished_before_transfer"] == {}
         assert copied(view)["bytes"] < 0.4 * copied(view)["delivered_bytes"]
 
 
@@ -137,8 +137,8 @@ def test_a_clip_copied_as_delivered_is_counted_once(
         for device in devices():
             view = loader(folder, steps).dlpack(device)
             assert epoch(view) == expected
-            assert set(view.stats()["finished_before_crossing"]) == {why}
-            assert 0 < view.stats()["finished_before_crossing"][why] < RECORDS
+            assert set(view.stats()["finished_before_transfer"]) == {why}
+            assert 0 < view.stats()["finished_before_transfer"][why] < RECORDS
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_short_last_batch_of_clips_is_finished_like_any_other(
 def test_several_devices_get_whole_records_of_a_batch(folder: Path, more: list[Any]) -> None:
     steps = train("float32", *more, clip=CLIPS["KTCHW"])
     expected = epoch(loader(folder, steps).dlpack())
-    for finish in ("host", "device"):
+    for finish in ("cpu", "device"):
         view = loader(folder, steps, finish=finish).dlpack(
             [_core.simulated_device(seed=n) for n in range(3)]
         )
@@ -207,7 +207,7 @@ def test_a_run_of_clips_resumes_in_the_middle_on_another_device(folder: Path) ->
     view = loader(folder, train(), batch_size=2).dlpack(_core.simulated_device(seed=1))
     run = iter(view)
     got = [fields_of(next(run)) for _ in range(2)]
-    for device, finish in ((_core.open_device("cpu"), "auto"), (_core.simulated_device(9), "host")):
+    for device, finish in ((_core.open_device("cpu"), "auto"), (_core.simulated_device(9), "cpu")):
         rest = loader(folder, train(), batch_size=2, finish=finish)
         rest.load_state_dict(view.state_dict())
         assert got + epoch(rest.dlpack(device)) == expected
@@ -264,7 +264,7 @@ def test_to_device_in_a_list_with_clips_gives_the_same_numbers(folder: Path) -> 
         view = loader(folder, given).dlpack(device)
         assert epoch(view) == expected
         assert "is copied as uint8" in view.stats()["finish"]
-        assert epoch(loader(folder, given, finish="host").dlpack(device)) == expected
+        assert epoch(loader(folder, given, finish="cpu").dlpack(device)) == expected
     bytes_alone = [*head, T.ToDevice(), T.RandomInvert(p=0.5)]
     view = loader(folder, bytes_alone).dlpack(_core.simulated_device(seed=4))
     assert epoch(view) == epoch(loader(folder, [*head, T.RandomInvert(p=0.5)]).dlpack())
@@ -337,8 +337,8 @@ def test_bench_has_the_same_hash_of_clips_on_every_device(folder: Path) -> None:
 
     plain = bench()
     crossed = {}
-    for finish in ("auto", "host"):
+    for finish in ("auto", "cpu"):
         result = bench("--device", "simulated", "--finish", finish)
         assert result["batch_hash"] == plain["batch_hash"]
         crossed[finish] = result["copied_bytes_per_record"]
-    assert 3.5 * crossed["auto"] < crossed["host"] < 4 * crossed["auto"]
+    assert 3.5 * crossed["auto"] < crossed["cpu"] < 4 * crossed["auto"]

@@ -67,7 +67,7 @@ def test_a_trace_shows_the_frames_of_clips(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, a__x__mp4=videos.h264(8))
     with hr.Loader(folder, [T.CenterVideoClip(4), T.Resize((32, 32))], batch_size=1) as loader:
         traced = loader.trace(0)
-        assert traced.pictures.pixels.shape[0] == 3
+        assert traced.images.pixels.shape[0] == 3
         assert "bytes" in repr(traced[0]) and len(repr(traced[0])) < 300
         assert "pack" not in loader.bottleneck()
 
@@ -78,7 +78,7 @@ def test_a_trace_without_images_says_so() -> None:
         hr.Loader(source, batch_size=1) as loader,
         pytest.raises(ValueError, match="no transform of this record has a field to show"),
     ):
-        _ = loader.trace(0).pictures
+        _ = loader.trace(0).images
 
 
 @needs_decoder

@@ -112,13 +112,13 @@ def test_the_index_is_cached_once_and_used_by_all_later_loaders(
     assert not list(cache.glob("rows-*"))
     first = hr.Loader(hr.open(folder), STEPS, batch_size=1, seed=5, index="auto")
     batches = [batch["video"] for batch in first]
-    assert first.stats().index["learned"] == 6
+    assert first.stats().index["added"] == 6
     np.testing.assert_array_equal(np.concatenate(batches), without)
     del first, batches
     later = hr.Loader(hr.open(folder), STEPS, batch_size=1, seed=5)
     np.testing.assert_array_equal(np.concatenate([b["video"] for b in later]), without)
     stats = later.stats().index
-    assert (stats["used"], stats["stale"], stats["learned"]) == (6, 0, 0)
+    assert (stats["used"], stats["stale"], stats["added"]) == (6, 0, 0)
 
 
 def test_an_index_of_the_whole_dataset_is_built_ahead(tmp_path: Path) -> None:

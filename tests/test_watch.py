@@ -31,7 +31,7 @@ import headrace as hr
 from headrace import counters
 from headrace import transforms as T
 
-PICTURES = Path(__file__).parent.parent / "examples" / "pictures"
+PICTURES = Path(__file__).parent.parent / "examples" / "images"
 QUIET: dict[str, Any] = {"every": None}
 
 
@@ -209,7 +209,7 @@ def test_our_loader_and_its_views_are_watched_without_edits() -> None:
         assert stats["batches"] == 3 * len(loader) and stats["epochs"] == 3
         assert stats["records"] == 3 * len(loader.source)
         assert stats["loader"]["records"] == stats["records"]
-        assert {"read", "entropy"} <= set(stats["loader"]["stages"])
+        assert {"read", "decode"} <= set(stats["loader"]["stages"])
 
 
 def test_a_view_is_watched_as_its_loader() -> None:
@@ -495,16 +495,16 @@ def test_a_stall_warns_once_until_it_is_over() -> None:
 
 
 def test_the_warning_says_what_changed() -> None:
-    before = snapshot(0.3, 29.7, {"records": 1000, "stages.read": 0.1, "stages.entropy": 2.0})
+    before = snapshot(0.3, 29.7, {"records": 1000, "stages.read": 0.1, "stages.decode": 2.0})
     now = snapshot(
         12.0, 18.0,
-        {"records": 500, "stages.read": 4.0, "stages.entropy": 1.0, "bad_records": 57},
+        {"records": 500, "stages.read": 4.0, "stages.decode": 1.0, "bad_records": 57},
     )  # fmt: skip
     text = stalls.message(before, now)
     assert "waits for data 40% of its time, 1% before" in text
     assert "57 records were bad" in text
     assert "reading takes 80.0 times as long (8.00 ms per record, 0.10 ms before)" in text
-    assert "entropy" not in text and "a step takes 61% of its former time" in text
+    assert "decoding" not in text and "a step takes 61% of its former time" in text
     assert text.endswith("`headrace doctor`.")
 
 
@@ -547,7 +547,7 @@ def test_all_counters_are_in_one_table() -> None:
     with loader_of() as loader:
         next(iter(loader))
         stats = loader.stats()
-    parts = ("stages", "far", "index", "cache", "disk_cache")
+    parts = ("stages", "remote_reads", "index", "cache", "disk_cache")
     names = [
         f"{name}.{part}" if name in parts else name
         for name, value in stats.items()
@@ -562,7 +562,7 @@ def test_all_counters_are_in_one_table() -> None:
         assert f"`headrace_loader_{entry['metric']}`" in page or not entry["metric"], name
         value = counters.number(stats, name) if name in counters.LOADER else 0.0
         assert (value is None) == (
-            not entry["unit"] or name in ("decoded", "finished_before_crossing")
+            not entry["unit"] or name in ("decoded", "finished_before_transfer")
         )
 
 

@@ -93,7 +93,7 @@ def test_diagrams_and_comments_are_checked(
 
 def test_code_and_links_are_not_checked(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    text = "`examples/images`, [images](../examples/images)\n\n```sh\nls pictures\n```\n"
+    text = "`examples/pictures`, [images](../examples/pictures)\n\n```sh\nls pictures\n```\n"
     (tmp_path / "docs" / "a.md").write_text(f"# A page\n\n{text}")
     assert check(tmp_path) == (0, "0 breaches\n")
 

@@ -3,7 +3,7 @@
 """Compares the batches of `headrace bench` made on the CPU, finished on a device, and decoded
 there: their hashes must be equal.
 
-    python tools/one_hash.py cuda examples/pictures
+    python tools/one_hash.py cuda examples/images
 
 Prints a line for each way, and exits with 1 if one gives different batches.
 """
@@ -21,7 +21,7 @@ def ways(device: str) -> list[list[str]]:
     there = ["--device", device]
     return [
         [],
-        [*there, "--finish", "host"],
+        [*there, "--finish", "cpu"],
         [*there, "--finish", "auto"],
         [*there, "--decode", "device"],
     ]

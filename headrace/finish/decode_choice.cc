@@ -23,7 +23,7 @@ const ErrorCode kNothingToDecode{
 
 // Why no picture can be decoded on the device; empty if they can.
 std::string obstacle(const DecodeInputs& question) {
-  if (question.finish == FinishUse::kHost) return "finish=\"host\" requires finished rows";
+  if (question.finish == FinishUse::kHost) return "finish=\"cpu\" requires finished rows";
   if (!question.encoded) return "the source has no encoded images";
   if (question.strict) return "strict=True inspects the whole file";
   return {};
@@ -51,9 +51,11 @@ DecodeChoice choose_decode(const DecodeInputs& question) {
 DecodeChoice choose_decode(const DecodeInputs& question, const FinishChoice& finish) {
   DecodeChoice choice = choose_decode(question);
   if (!choice.on_device || std::ranges::count(finish.decodable, true)) return choice;
-  return on_cpu(question, finish.any()
-                              ? "only clips or masks are finished there, which threads decode"
-                              : "images are finished on the " + finish.text);
+  if (finish.any()) {
+    return on_cpu(question, "only clips or masks are finished there, which threads decode");
+  }
+  const size_t reason = std::min(finish.text.find(':'), finish.text.size());
+  return on_cpu(question, "images are finished on the CPU" + finish.text.substr(reason));
 }
 
 DecodeChoice choose_decode(const DecodeChoice& chosen, const DecodedShare& tried,

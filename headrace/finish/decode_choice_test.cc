@@ -103,13 +103,13 @@ TEST(DecodeChoice, ObstaclesAreNamed) {
     }
   };
   expect([](DecodeInputs& asked) { asked.finish = FinishUse::kHost; }, kFinished,
-         "finish=\"host\" requires finished rows");
+         "finish=\"cpu\" requires finished rows");
   expect([](DecodeInputs& asked) { asked.encoded = false; }, kFinished,
          "the source has no encoded images");
   expect([](DecodeInputs& asked) { asked.strict = true; }, kFinished,
          "strict=True inspects the whole file");
-  expect([](DecodeInputs&) {}, {{}, "host: RandomAffine prevents it"},
-         "images are finished on the host: RandomAffine prevents it");
+  expect([](DecodeInputs&) {}, {{}, "cpu: RandomAffine prevents it"},
+         "images are finished on the CPU: RandomAffine prevents it");
   expect([](DecodeInputs&) {},
          {.places = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {false}},
          "only clips or masks are finished there, which threads decode");

@@ -20,17 +20,17 @@ struct PlaceRecord {
 // Indexed by Place.
 constexpr std::array<PlaceRecord, DeviceDecoding::kPlaces> kPlaceRecords = {{
     {"device", ""},
-    {"a field that the host finishes", "are of a field that the host finishes"},
-    {"different final transforms", "end in more than a device finishes"},
-    {"pixels made before", "are decoded early, for a transform that works on pixels"},
-    {"colors before the end", "have colors computed by a transform before the end"},
-    {"a border that is resized", "have a border that is resized with them"},
-    {"another format", "are not baseline JPEGs"},
+    {"field finished on the CPU", "belong to a field that is finished on the CPU"},
+    {"unsupported final transforms", "end with transforms that the device cannot finish"},
+    {"rendered earlier", "are decoded early, for a transform that works on pixels"},
+    {"unsupported color transform", "have a color transform that the device does not support"},
+    {"padded before resize", "are padded before they are resized"},
+    {"unsupported format", "are not baseline JPEGs"},
     {"no row index", "have no row index"},
     {"too large", "are too large for the device's scratch memory"},
-    {"no room in the slot", "have more bytes than the slot has room for"},
-    {"damaged", "are damaged, as the device found"},
-    {"no memory on the device", "came after the device had no memory for one"},
+    {"slot full", "do not fit into the rest of the slot"},
+    {"damaged", "were rejected by the device as damaged"},
+    {"out of device memory", "came after the device ran out of memory"},
 }};
 
 const PlaceRecord& record_of(Place place) { return kPlaceRecords[static_cast<size_t>(place)]; }

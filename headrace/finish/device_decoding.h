@@ -29,7 +29,7 @@ class DeviceDecoding {
     // around it:
     kPixels,         // pixels made by a transform
     kColors,         // a transform that computes colors
-    kResizedBorder,  // a border that is resized with the picture
+    kResizedBorder,  // padded before the resize
     kFormat,         // not a JPEG that the device supports
     kNoIndex,        // a JPEG whose row positions are unknown; an index would provide them
     kLarge,          // exceeds the device's scratch memory

@@ -87,8 +87,8 @@ FinishPlace place_of(const Plan& plan, int field) {
 
 FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& device,
                            bool for_decoding) {
-  if (use == FinishUse::kHost) return {{}, "host"};
-  if (device.empty()) return {{}, "host: batches stay there"};
+  if (use == FinishUse::kHost) return {{}, "cpu"};
+  if (device.empty()) return {{}, "cpu: batches stay on the host"};
   FinishChoice out;
   std::string why_not = "there are no images";
   std::vector<FinishPlace> places(plan.outputs().size());
@@ -118,7 +118,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
   if (out.text.empty() && use == FinishUse::kDevice) {
     raise(kNothingToFinish, why_not, "finish=\"auto\", or the transform elsewhere");
   }
-  if (out.text.empty()) return {{}, "host: " + why_not};
+  if (out.text.empty()) return {{}, "cpu: " + why_not};
   out.places = std::move(places);
   out.decodable = std::move(decodable);
   return out;

@@ -80,8 +80,8 @@ std::vector<LoaderOption> batch_options() {
           {{"off", Uneven::kNo}, {"on", Uneven::kYes}, {"pad", Uneven::kPad}}),
       {{.name = "fields",
         .type = ParamType::kStrings,
-        .doc = "Names and order of the fields to deliver; id, key and valid are available besides "
-               "the source's own. None: all fields of the source."},
+        .doc = "Names and order of the fields to deliver; id, key and valid are available in "
+               "addition to the source's fields. None: all fields of the source."},
        kBatches,
        into([](auto& o) -> auto& { return o.plan.fields; })},
       one_of<MemoryFormat>(
@@ -98,9 +98,9 @@ std::vector<LoaderOption> batch_options() {
            .type = ParamType::kString,
            .doc = "How to batch fields whose records differ in shape: \"list\" delivers lists, "
                   "\"pad\" one tensor with lengths and a mask, \"packed\" concatenated values with "
-                  "offsets. None or \"refuse\": raise an error."},
+                  "offsets. None or \"error\": raise an error."},
           kBatches, [](auto& o) -> auto& { return o.plan.ragged; },
-          {{"refuse", Ragged::kRefuse},
+          {{"error", Ragged::kRefuse},
            {"list", Ragged::kList},
            {"pad", Ragged::kPad},
            {"packed", Ragged::kPacked}}),
@@ -137,8 +137,8 @@ std::vector<LoaderOption> order_options() {
        into([](auto& o) -> auto& { return o.shuffle; })},
       {{.name = "shuffle_window",
         .type = ParamType::kInt,
-        .doc = "Blocks whose records are mixed: in all with shuffle=\"blocks\" (None: 32), per "
-               "stream with \"streams\" (None: 8).",
+        .doc = "Number of blocks whose records are mixed: in total with shuffle=\"blocks\" (None: "
+               "32), per stream with shuffle=\"streams\" (None: 8).",
         .fallback = int64_t{0},
         .minimum = 0,
         .maximum = kInt32},
@@ -238,12 +238,12 @@ std::vector<LoaderOption> speed_options() {
            .type = ParamType::kString,
            .doc = "Where batches copied to a device are finished (ToDtype, Normalize, tables, the "
                   "last flip, erasing, layout, MixUp). \"auto\": on the device, if bytes can be "
-                  "copied instead of floats; \"host\": by the CPU threads; \"device\": on the "
+                  "copied instead of floats; \"cpu\": by the threads; \"device\": on the "
                   "device, or an error. T.ToDevice() in the list of transforms marks where it "
                   "begins. Same batches; see docs/guide/gpu.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.finish; },
-          {{"auto", FinishUse::kAuto}, {"host", FinishUse::kHost}, {"device", FinishUse::kDevice}}),
+          {{"auto", FinishUse::kAuto}, {"cpu", FinishUse::kHost}, {"device", FinishUse::kDevice}}),
       one_of<DecodeUse>(
           {.name = "decode",
            .type = ParamType::kString,
@@ -251,8 +251,8 @@ std::vector<LoaderOption> speed_options() {
                "Where baseline JPEGs with a row index (index=, dense packs) are decoded and "
                "resized when batches are copied to a device. \"cpu\": by the threads; \"device\": "
                "on the device, with the threads for images it cannot take, or an error if it can "
-               "take none; \"auto\": on a GPU that can decode at least nine of ten. Same batches; "
-               "see docs/guide/gpu.md.",
+               "take none; \"auto\": on the GPU, if it can decode at least 90 % of the images. "
+               "Same batches; see docs/guide/gpu.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.decode; },
           {{"auto", DecodeUse::kAuto}, {"cpu", DecodeUse::kCpu}, {"device", DecodeUse::kDevice}}),
@@ -333,12 +333,12 @@ std::vector<LoaderOption> bad_data_options() {
       one_of<bool>(
           {.name = "damaged",
            .type = ParamType::kString,
-           .doc = "\"refuse\": a JPEG or PNG that lacks rows inside the crop is a bad record; "
+           .doc = "\"error\": a JPEG or PNG that lacks rows inside the crop is a bad record; "
                   "other damage is repaired as libjpeg does, counted in stats() and reported once "
                   "per epoch. \"repair\": missing rows are gray.",
-           .fallback = std::string("refuse")},
+           .fallback = std::string("error")},
           kBadData, [](auto& o) -> auto& { return o.plan.repair; },
-          {{"refuse", false}, {"repair", true}}),
+          {{"error", false}, {"repair", true}}),
       {{.name = "strict",
         .type = ParamType::kBool,
         .doc = "Treat any corruption inside an image as an error, even where the decoder could "
@@ -364,9 +364,9 @@ std::vector<LoaderOption> bad_data_options() {
            .type = ParamType::kString,
            .doc = "16-bit grayscale images raise an error; \"high_byte\" delivers value / 256, "
                   "\"clip\" min(value, 255), as Pillow's convert() does.",
-           .fallback = std::string("refuse")},
+           .fallback = std::string("error")},
           kBadData, [](auto& o) -> auto& { return o.plan.sixteen_bit; },
-          {{"refuse", SixteenBit::kRefuse},
+          {{"error", SixteenBit::kRefuse},
            {"high_byte", SixteenBit::kHighByte},
            {"clip", SixteenBit::kClip}}),
       {{.name = "page",
@@ -397,7 +397,7 @@ std::vector<LoaderOption> bad_data_options() {
         .fallback = true},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.video.isolate; })},
-      {{.name = "video_timeout_s",
+      {{.name = "video_timeout",
         .type = ParamType::kFloat,
         .doc = "Seconds allowed for decoding the frames of one record's video.",
         .fallback = 60.0,

@@ -73,7 +73,7 @@ void WorkPlacement::place_finish(EngineOptions& engine) {
   if (options_.finish == FinishUse::kDevice || finish_.asked) {
     divide(engine, engine.task.left);
   } else if (!fits(engine, engine.task.left)) {  // no room for finished rows as well
-    leave_nothing("host: memory_limit has no room for both forms of a batch", engine.task);
+    leave_nothing("cpu: memory_limit has no room for both forms of a batch", engine.task);
   }
 }
 

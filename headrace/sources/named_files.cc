@@ -21,7 +21,7 @@ const ErrorCode kLeadsOutside{
     "File names inside a dataset (COCO's file_name, the paths of Arrow and Parquet) must be "
     "relative to its folder. An absolute path, one with '..', or a URL (scheme://...) could "
     "expose any file of this machine or its network, and convert or pack would copy it. If you "
-    "trust the dataset, or wrote it yourself, pass outside=True."};
+    "trust the dataset, or wrote it yourself, pass allow_outside=True."};
 
 const ErrorCode kNoPicture{
     "HR0278", ErrorKind::kData, "a file outside of the dataset that is not an image",
@@ -73,7 +73,7 @@ bool stays_inside(std::string_view name) {
 }
 
 Param outside_param() {
-  return {.name = "outside",
+  return {.name = "allow_outside",
           .type = ParamType::kBool,
           .doc =
               "Also read files whose names are absolute or "
@@ -91,10 +91,10 @@ void refuse_outside(const NameList& names, const std::string& file) {
   }
   if (count == 0) return;
   raise(kLeadsOutside,
-        (file.empty() ? std::string() : file + ": ") + count_text(count, "name") + " of " +
-            with_commas(names.size()) + " do not stay in its folder, \"" +
-            std::string(names[first]) + "\" first",
-        "outside=True reads them, if you trust the dataset");
+        (file.empty() ? std::string() : file + ": ") + counted(count, "name") + " of " +
+            grouped(names.size()) + " do not stay in its folder, \"" + std::string(names[first]) +
+            "\" first",
+        "allow_outside=True reads them, if you trust the dataset");
 }
 
 bool lies_outside(const std::string& path, const std::string& root) {

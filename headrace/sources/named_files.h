@@ -2,10 +2,10 @@
 // Files that a dataset refers to, and which of them may be read.
 //
 // Names in data (annotations, tables) come from the author of the dataset: an absolute name, or one
-// with "..", could cause any file of the machine to be read, so it is rejected unless outside=True
-// is given. Lists and manifests are written by their users and may refer to any file, but files
-// outside of the list's folder must be images, audio or video. The same applies to targets of
-// links: users link whole datasets into place, and an archive may contain links.
+// with "..", could cause any file of the machine to be read, so it is rejected unless
+// allow_outside=True is given. Lists and manifests are written by their users and may refer to any
+// file, but files outside of the list's folder must be images, audio or video. The same applies to
+// targets of links: users link whole datasets into place, and an archive may contain links.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ namespace headrace {
 // Whether a name refers to a file below the folder that it is relative to.
 bool stays_inside(std::string_view name);
 
-// `outside=`, for formats whose data refers to files.
+// `allow_outside=`, for formats whose data refers to files.
 Param outside_param();
 // Throws Exception HR0276, with the number of names that lead outside, if there are any. `file`:
 // the file that contains the names.

@@ -60,7 +60,7 @@ class Compose:
         self.transforms = flatten(transforms)
         self.kinds = dict(kinds or {})
         for step in self.transforms:
-            if has_scope(step, ("batch", "partners")):
+            if has_scope(step, ("batch", "mixed_in")):
                 raise _NEEDS_OTHERS.error(f"{step!r} needs other records")
 
     def __call__(self, value: Any, *, seed: int | None = None) -> Any:

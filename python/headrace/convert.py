@@ -94,7 +94,7 @@ def convert(
     )
     report["loss"] = record.loss(src, chosen)
     report["classes"] = src.classes
-    report["outside"] = src.engine.files_outside()
+    report["files_outside"] = src.engine.files_outside()
     return {**report, "verified": verify, "seconds": round(time.perf_counter() - begin, 3)}
 
 

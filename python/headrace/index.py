@@ -24,7 +24,7 @@ from headrace.whole_file import write_whole
 
 Path = str | os.PathLike[str]
 
-_NOTHING_BESIDE = declare(
+_NOTHING_TO_STORE = declare(
     "HR0230",
     "config",
     "nothing to store next to the data",
@@ -42,7 +42,7 @@ def index(
     threads: int | None = None,
     progress: Progress | None = None,
     part: Any = None,
-    beside: bool | Path = False,
+    next_to_data: bool | Path = False,
 ) -> dict[str, Any]:
     """Creates the row index of a dataset: one file, about 1.2 % of the images' size.
 
@@ -52,9 +52,9 @@ def index(
     part: (3, 256) or "3/256" indexes the fourth of 256 equal parts, into the folder ``out``, or
     keeps it if it exists and is complete; ``headrace.jobs.merge(out)`` joins all parts into one
     file.
-    beside: store record offsets of remote containers (tar, TFRecord, RecordIO, MDS) instead of
-    rows: in the folder ``.headrace`` next to the data, where every machine that opens it finds
-    them; or, for read-only storages, in this local folder, to be uploaded there.
+    next_to_data: True stores record offsets of remote containers (tar, TFRecord, RecordIO, MDS)
+    instead of rows, in the folder ``.headrace`` next to the data, where every machine that opens it
+    finds them. A path: in this local folder, to be uploaded there (for read-only storages).
 
     The index of a subset covers the whole source. For a combination (concat, mix, join), each
     source has its own index in the cache; with ``out``, all are in one file. Returns the numbers
@@ -62,10 +62,11 @@ def index(
     StorageError if the file cannot be written; bad records are counted and left out.
     """
     begin = time.perf_counter()
-    if beside is not False:
+    if next_to_data is not False:
         if out is not None or part is not None:
-            raise arguments.BAD_VALUE.error("beside= excludes out= and part=")
-        files = _store_beside(open_source(source).engine, None if beside is True else beside)
+            raise arguments.BAD_VALUE.error("next_to_data= excludes out= and part=")
+        local = None if next_to_data is True else next_to_data
+        files = _store_next_to_data(open_source(source).engine, local)
         return {"files": files, "seconds": round(time.perf_counter() - begin, 3)}
     number = 0 if threads is None else arguments.integer("threads", threads, 1)
     path = "" if out is None else os.fspath(out)
@@ -78,11 +79,11 @@ def index(
     return {**built, "seconds": round(time.perf_counter() - begin, 3)}
 
 
-def _store_beside(engine: _core.Source, local: Path | None) -> list[dict[str, Any]]:
+def _store_next_to_data(engine: _core.Source, local: Path | None) -> list[dict[str, Any]]:
     """The path of each index, its size, and whether it is new."""
-    indexes = _core.index_sidecars(engine)
+    indexes = _core.indexes_next_to_data(engine)
     if not indexes:
-        raise _NOTHING_BESIDE.error(
+        raise _NOTHING_TO_STORE.error(
             "the source has no remote container",
             hint="folders of files and packs need no index; remote paths begin with s3://, gs://, "
             "az://",

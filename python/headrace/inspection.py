@@ -45,10 +45,10 @@ class Stats(dict[str, Any]):
 class Stage:
     """One record after one transform: ``stage.values["image"]``."""
 
-    def __init__(self, label: str, values: dict[str, Any], picture: Any) -> None:
+    def __init__(self, label: str, values: dict[str, Any], image: Any) -> None:
         self.label = label
         self.values = values
-        self.picture = picture
+        self.image = image
 
     def __repr__(self) -> str:
         def one(value: Any) -> str:
@@ -74,19 +74,19 @@ class Trace(list[Stage]):
         return "\n".join(map(repr, self))
 
     @property
-    def pictures(self) -> Grid:
+    def images(self) -> Grid:
         """The images of all stages, as one image, with annotations drawn over them. Clips are shown
         as frames, audio clips as waveforms.
         """
-        pictures = [stage.picture for stage in self if stage.picture is not None]
-        if not pictures:
+        images = [stage.image for stage in self if stage.image is not None]
+        if not images:
             raise ValueError(
                 "no transform of this record has a field to show: an image, clip or audio"
             )
-        return Grid(pictures)
+        return Grid(images)
 
     def _repr_png_(self) -> bytes:
-        return self.pictures._repr_png_()
+        return self.images._repr_png_()
 
 
 # Options with which a loader delivers single records, of any shape; the order stays the run's.
@@ -111,7 +111,7 @@ _ONE_RECORD = {
 
 def has_scope(step: Any, scopes: Collection[str]) -> bool:
     """Whether the scope of the transform, or of one inside it, is among these: "batch",
-    "partners"."""
+    "mixed_in"."""
     record = getattr(step, "record", {})
     inner = getattr(step, "arguments", {}).get("transforms", ())
     return record.get("scope") in scopes or any(
@@ -141,15 +141,15 @@ def trace(loader: ViewedLoader, position: int) -> Trace:
         engine.close()
         record = {n: _first(value) for n, value in zip(outputs, values, strict=True)}
         label = repr(steps[count - 1]) if count else f"record {position} of epoch {epoch}"
-        picture = _picture_of(record, steps[:count])
-        if picture is None:
-            picture = _clip_or_sound(record, outputs, steps[:count])
+        image = _picture_of(record, steps[:count])
+        if image is None:
+            image = _clip_or_sound(record, outputs, steps[:count])
         else:
-            scale = scale or enlargement(picture)  # the same for all, so that sizes can be compared
+            scale = scale or enlargement(image)  # the same for all, so that sizes can be compared
             fields = {n: value for n, value in record.items() if can_be_drawn(outputs[n])}
-            over = overlay_of(fields, outputs, picture.shape[1:], classes)
-            picture = draw(picture, over, scale)
-        stages.append(Stage(label, record, picture))
+            over = overlay_of(fields, outputs, image.shape[1:], classes)
+            image = draw(image, over, scale)
+        stages.append(Stage(label, record, image))
     return stages
 
 
@@ -254,9 +254,9 @@ def _clip_or_sound(record: dict[str, Any], outputs: dict[str, Any], steps: list[
 
 _ADVICE = {
     "read": "reading: a pack, or a faster disk, would help",
-    "entropy": "entropy decoding: `headrace pack` or more threads would help",
-    "coded": "preparing images that the device decodes: more threads would help",
-    "transform": "decoding after the entropy stage: fewer pixels or more threads would help",
+    "decode": "decoding: `headrace pack` or more threads would help",
+    "prepare": "preparing images that the device decodes: more threads would help",
+    "transform": "transforms: fewer pixels or more threads would help",
     "resample": "resizing: a smaller source size or more threads would help",
     "store": "writing batches: a smaller dtype would help",
     "python": "the Python transforms: built-in transforms, or python_workers=, would help",
@@ -277,7 +277,7 @@ def bottleneck(stats: Stats, packs: bool = True) -> str:
         )
     name = max(work, key=lambda stage: work[stage])
     advice = _ADVICE[name]
-    if name == "entropy" and not packs:
+    if name == "decode" and not packs:
         advice = "decoding: more threads would help"
     return (
         f"The loop waited for data {waited:.0%} of the time; {work[name] / total:.0%} of the work "

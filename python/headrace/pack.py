@@ -79,7 +79,7 @@ def pack(
     summary = _core.pack(
         engines, os.fspath(out), level, shards, None, threads or 0, overwrite, progress
     )
-    return {**summary, "outside": sum(engine.files_outside() for engine in engines)}
+    return {**summary, "files_outside": sum(engine.files_outside() for engine in engines)}
 
 
 def _pack_part(

@@ -193,17 +193,17 @@ def detection_mosaic(
     *,
     scale: tuple[float, float] = (0.5, 1.5),
     min_visibility: float = 0.1,
-    partners_within: int | None = None,
+    mix_within: int | None = None,
     dtype: Any = "float32",
 ) -> list[T.Transform]:
     """YOLO's recipe: mosaic of four records, affine transform, colors, flip.
 
     Boxes with a visible fraction below ``min_visibility`` are dropped, with their labels.
-    ``partners_within``: draw the other three from this many positions before the record, so that
+    ``mix_within``: draw the other three records from this many positions before it, so that
     each image is decoded once (:class:`~headrace.transforms.Mosaic`); None: from the whole epoch.
     """
     return [
-        T.Mosaic(size, partners_within=partners_within),
+        T.Mosaic(size, mix_within=mix_within),
         T.RandomAffine(0, translate=(0.05, 0.05), scale=scale, interpolation="bilinear", fill=114),
         T.CenterCrop(size),
         T.RandomHSV(0.015, 0.7, 0.4),

@@ -194,9 +194,9 @@ def test_an_index_is_stored_in_moto(
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", own["AccessKeyId"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", own["SecretAccessKey"])
-    first = hr.index("s3://photos/train.tar", beside=True)
+    first = hr.index("s3://photos/train.tar", next_to_data=True)
     assert [each["is_new"] for each in first["files"]] == [True]
-    again = hr.index("s3://photos/train.tar", beside=True)
+    again = hr.index("s3://photos/train.tar", next_to_data=True)
     assert [each["is_new"] for each in again["files"]] == [False]
 
 

@@ -169,7 +169,7 @@ SourcePtr open_coco(const std::string& path, const Arguments& arguments, const P
             "person_keypoints_*.json has them");
     }
   }
-  if (!arguments.flag("outside")) refuse_outside(data.file_names, path);
+  if (!arguments.flag("allow_outside")) refuse_outside(data.file_names, path);
   convert_boxes(data.boxes, arguments.text("boxes"));
   wanted.box_format = box_format_from_name(arguments.text("boxes"));
   std::string folder = arguments.is_none("images")
@@ -236,8 +236,8 @@ const FormatRecord kCoco{
          {.name = "orphans",
           .type = ParamType::kString,
           .doc = "What to do with annotations whose image is not listed.",
-          .fallback = std::string("refuse"),
-          .choices = {"refuse", "drop"}},
+          .fallback = std::string("error"),
+          .choices = {"error", "drop"}},
          outside_param()},
     .recognizes = is_coco,
     .open = open_coco};

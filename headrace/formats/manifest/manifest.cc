@@ -243,15 +243,15 @@ const FormatRecord kManifest{
                  "single audio or video column. None: all."},
          {.name = "missing",
           .type = ParamType::kString,
-          .doc = "refuse: a missing key or number, or a null, is an error. fill: numbers become "
-                 "NaN, text becomes empty.",
-          .fallback = std::string("refuse"),
-          .choices = {"refuse", "fill"}},
+          .doc = "\"error\": a missing key or number, or a null, is an error. \"fill\": numbers "
+                 "become NaN, text becomes empty.",
+          .fallback = std::string("error"),
+          .choices = {"error", "fill"}},
          {.name = "floats",
           .type = ParamType::kString,
-          .doc =
-              "The dtype of numbers with fractions. None: float32, or float64 for a column in "
-              "which float32 would make different numbers equal (large numbers, or many digits).",
+          .doc = "The dtype of numbers with fractions. None: float32, or float64 for a column in "
+                 "which distinct values would become equal in float32 (large numbers, or many "
+                 "digits).",
           .choices = {"float32", "float64"}},
          classes_param()},
     .recognizes = is_manifest,

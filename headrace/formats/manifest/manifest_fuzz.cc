@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const TemporaryFolder folder;
   const std::string path =
       folder.write("m.csv", std::string_view(reinterpret_cast<const char*>(data), size));
-  for (const char* missing : {"refuse", "fill"}) {
+  for (const char* missing : {"error", "fill"}) {
     try {
       const SourcePtr source =
           open_source(path, {{"format", std::string("manifest")},

@@ -189,7 +189,7 @@ UnpackedFiles files_of(const std::string& root, const std::string& index_path,
       out.paths.push_back(zip);
     } else {
       bad_mds_index(index_path,
-                    "it names the shard \"" + (shard.raw.empty() ? shard.packed : shard.raw) +
+                    "it refers to the shard \"" + (shard.raw.empty() ? shard.packed : shard.raw) +
                         "\", which is not in the folder",
                     "copy the missing shards, too: all " +
                         with_commas(static_cast<int64_t>(index.shards.size())) + " of the index");
@@ -252,7 +252,7 @@ SourcePtr open_mds(const std::string& path, const Arguments& arguments, const Pr
       raise_splits(root, splits, false);
     }
   }
-  const MdsIndex index = read_mds_index(index_path, arguments.flag("outside"));
+  const MdsIndex index = read_mds_index(index_path, arguments.flag("allow_outside"));
   const std::vector<std::string> chosen =
       arguments.is_none("columns") ? std::vector<std::string>() : arguments.texts("columns");
   auto columns = std::make_unique<MdsColumns>(index.columns, chosen);

@@ -46,7 +46,7 @@ class IndexParser {
     json_.end();
     if (!json_.ok()) throw Exception(json_.error(kBadIndex, path_));
     if (version != 2) bad("it is of version " + std::to_string(version) + ", not 2");
-    if (!shards || index_.shards.empty()) bad("it names no shards");
+    if (!shards || index_.shards.empty()) bad("it lists no shards");
     return std::move(index_);
   }
 
@@ -105,7 +105,7 @@ class IndexParser {
     const bool names_one = !name.empty() && name.find('\0') == std::string::npos;
     if (json_.ok() && !stays_inside(name) && !(outside_ && names_one)) {
       json_.fail("a shard's file \"" + name + "\" is not in the folder" +
-                     (names_one ? " (outside=True reads it, if you trust the dataset)" : ""),
+                     (names_one ? " (allow_outside=True reads it, if you trust the dataset)" : ""),
                  offset);
     }
     return name;
@@ -147,7 +147,7 @@ class IndexParser {
     }
     if (version != 2) bad(name + " is of version " + std::to_string(version) + ", not 2");
     if (samples < 0 || samples > UINT32_MAX) bad(name + " has an invalid number of samples");
-    if (shard.raw.empty() && shard.packed.empty()) bad(name + " names no file");
+    if (shard.raw.empty() && shard.packed.empty()) bad(name + " has no file name");
     for (const std::string* file : {&shard.raw, &shard.packed}) {
       if (!file->empty() && !files_.insert(*file).second) {
         bad(name + " is the file \"" + *file + "\", as a shard before it is");

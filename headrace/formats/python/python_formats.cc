@@ -27,7 +27,7 @@ Param python_fields_param() {
 std::map<std::string, ParamValue> python_arguments(const Arguments& arguments) {
   std::map<std::string, ParamValue> out;
   if (!arguments.is_none("fields")) out["fields"] = arguments.texts("fields");
-  out["outside"] = arguments.flag("outside");
+  out["allow_outside"] = arguments.flag("allow_outside");
   return out;
 }
 

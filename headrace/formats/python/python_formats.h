@@ -21,7 +21,7 @@ using PythonOpener =
 // Called once, when the Python module is loaded.
 void set_python_opener(PythonOpener opener);
 // `fields=`, which these formats have in common; and the arguments to pass to Python: `fields=` if
-// given, and `outside=` (named_files.h).
+// given, and `allow_outside=` (named_files.h).
 Param python_fields_param();
 std::map<std::string, ParamValue> python_arguments(const Arguments& arguments);
 

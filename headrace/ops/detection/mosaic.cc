@@ -173,7 +173,7 @@ std::unique_ptr<Op> make_mosaic(const Arguments& arguments) {
   return std::make_unique<Mosaic>(
       size_from(arguments.integers("size")), std::array{range[0], range[1]},
       arguments.numbers("fill"), arguments.number("mask_fill"), filter_from("Mosaic", arguments),
-      arguments.is_none("partners_within") ? 0 : arguments.integer("partners_within"));
+      arguments.is_none("mix_within") ? 0 : arguments.integer("mix_within"));
 }
 
 const OpRecord kMosaic{
@@ -189,47 +189,48 @@ const OpRecord kMosaic{
         "RandomAffine or a crop after it restores the usual size, and of each image only the "
         "visible part is decoded.",
     .page = {.section = "Detection transforms", .step = "T.Mosaic((100, 130))"},
-    .params = {{.name = "size",
-                .type = ParamType::kInts,
-                .doc = "Maximum size of one image in pixels: one number "
-                       "for a square, or (height, width). The canvas is twice as high and wide.",
-                .fallback = int64_t{640},
-                .minimum = 1,
-                .maximum = 1 << 13,
-                .min_count = 1,
-                .max_count = 2},
-               {.name = "center_range",
-                .type = ParamType::kFloats,
-                .doc = "Position of the center, in multiples of size; 1 is the middle.",
-                .fallback = std::vector<double>{0.5, 1.5},
-                .minimum = 0,
-                .maximum = 2,
-                .min_count = 2,
-                .max_count = 2},
-               {.name = "fill",
-                .type = ParamType::kFloats,
-                .doc = "Fill value of images: one number, or "
-                       "one per channel, 0 to 255.",
-                .fallback = int64_t{114},
-                .min_count = 1,
-                .max_count = kMaxChannels},
-               mask_fill_param(),
-               interpolation_param(),
-               antialias_param(),
-               {.name = "partners_within",
-                .type = ParamType::kInt,
-                .doc =
-                    "Draw the others from this many positions before the record's own, as other "
-                    "loaders draw from recently decoded images. Each image is then decoded once, "
-                    "whole, and kept for reuse. None: draw from the whole epoch.",
-                .minimum = 1,
-                .maximum = 1 << 20}},
+    .params =
+        {{.name = "size",
+          .type = ParamType::kInts,
+          .doc = "Maximum size of one image in pixels: one number "
+                 "for a square, or (height, width). The canvas is twice as high and wide.",
+          .fallback = int64_t{640},
+          .minimum = 1,
+          .maximum = 1 << 13,
+          .min_count = 1,
+          .max_count = 2},
+         {.name = "center_range",
+          .type = ParamType::kFloats,
+          .doc = "Position of the center, in multiples of size; 1 is the middle.",
+          .fallback = std::vector<double>{0.5, 1.5},
+          .minimum = 0,
+          .maximum = 2,
+          .min_count = 2,
+          .max_count = 2},
+         {.name = "fill",
+          .type = ParamType::kFloats,
+          .doc = "Fill value of images: one number, or "
+                 "one per channel, 0 to 255.",
+          .fallback = int64_t{114},
+          .min_count = 1,
+          .max_count = kMostChannels},
+         mask_fill_param(),
+         interpolation_param(),
+         antialias_param(),
+         {.name = "mix_within",
+          .type = ParamType::kInt,
+          .doc =
+              "Draw the other records from this many positions before the record's own, as other "
+              "loaders draw from recently decoded images. Each image is then decoded once, "
+              "whole, and kept for reuse. None: draw from the whole epoch.",
+          .minimum = 1,
+          .maximum = 1 << 20}},
     .oracle =
         "Pillow's resize, crop and paste, bit for bit; positions as in mmdetection's and "
         "Ultralytics' Mosaic, in distribution",
     .example = {{"size", std::vector<int64_t>{24, 32}},
                 {"mask_fill", 7.0},
-                {"partners_within", int64_t{9}}},
+                {"mix_within", int64_t{9}}},
     .scope = OpScope::kPartners,
     .random = true,
     .make = make_mosaic};

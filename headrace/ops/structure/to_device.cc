@@ -10,7 +10,7 @@ const OpRecord kToDevice{
     .name = "ToDevice",
     .doc =
         "Transforms before it run on the CPU, transforms after it on the device that batches "
-        "are copied to: finish=\"device\" after this point, and the same numbers.\n\n"
+        "are copied to, as with finish=\"device\"; the values are the same.\n\n"
         "Images, (C, H, W) uint8 with up to four channels, are copied as bytes at this point. "
         "After it may follow RandomHorizontalFlip, lookup tables (AdjustBrightness, "
         "AdjustGamma, RandomPosterize, RandomSolarize, RandomInvert; RandomEqualize and the "
@@ -20,7 +20,7 @@ const OpRecord kToDevice{
         "different shapes, not enough memory), that is an error too; the CPU does not take over "
         "as with finish=\"auto\". As the first transform of a list it also allows decoding on "
         "the device, subject to decode=; what cannot be decoded there is decoded on the CPU. "
-        "finish=\"host\", and batches that stay on the host, leave all of it to the CPU. Other "
+        "With finish=\"cpu\", or if batches stay on the host, all of it runs on the CPU. Other "
         "fields of the record are not touched.",
     .page = {.unseen = "it changes no pixels: [GPU](gpu.md)"},
     .params = {},

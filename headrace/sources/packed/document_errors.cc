@@ -11,7 +11,7 @@ const ErrorCode kOtherLength{
     "HR1451", ErrorKind::kData, "document changed since packing",
     "Rows are planned once, from the lengths of the documents, when the source is created. A "
     "document with another length has changed since, or differs each time it is read; or a field "
-    "of along= does not have one value per token."};
+    "of token_fields= does not have one value per token."};
 
 namespace {
 

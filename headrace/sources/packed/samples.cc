@@ -29,7 +29,7 @@ const ErrorCode kBadId{
 
 const ErrorCode kUnequalFields{
     "HR1456", ErrorKind::kData, "field differs from the tokens in length",
-    "Labels, masks and fields of along= have one value per token of their document. In this "
+    "Labels, masks and fields of token_fields= have one value per token of their document. In this "
     "document the numbers differ, so the program that wrote it has a bug."};
 
 class SampleSource final : public Source {

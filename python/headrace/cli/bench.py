@@ -40,7 +40,7 @@ EXAMPLES = (
 )
 def run(
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
+        str, typer.Argument(metavar="SOURCE", help="A path or URL that headrace.open() accepts.")
     ],
     preset: Annotated[
         str | None,
@@ -75,8 +75,9 @@ def run(
         str | None,
         typer.Option(
             **output.one_of(DEVICES),
-            help="Copy batches to a GPU, to host memory, or to a simulated device that completes "
-            "work as late and as out of order as allowed. Default: no copy.",
+            help="Copy batches to a GPU, to host memory, or to a simulated device, which runs "
+            "queued work as late as the API permits and interleaves streams at random. Default: no "
+            "copy.",
         ),
     ] = None,
     kinds: Kinds = None,

@@ -24,7 +24,7 @@ EXAMPLES = (
 @output.command
 def run(
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
+        str, typer.Argument(metavar="SOURCE", help="A path or URL that headrace.open() accepts.")
     ],
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Output file; with --shards, a folder.")
@@ -117,7 +117,7 @@ def print_report(out: str, report: dict[str, Any]) -> None:
     )
     if len(report["files"]) > 1:
         console.print(f"[dim]{len(report['files']):,} files, checksums in SHA256SUMS[/]")
-    output.print_outside(report["outside"])
+    output.print_outside(report["files_outside"])
     if report.get("loss"):
         console.print(f"[yellow]{escape(report['loss'])}[/]; lossless=true keeps pixels")
     if report["verified"]:

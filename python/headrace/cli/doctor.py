@@ -42,8 +42,8 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="SOURCE | FILE.py | -- ARGS",
-            help="A path, as headrace.open takes it; or a training script (as with --script) and "
-            "its arguments.",
+            help="A path or URL that headrace.open() accepts; or a training script (as with "
+            "--script) and its arguments.",
         ),
     ] = None,
     script: Annotated[
@@ -204,7 +204,7 @@ def run(
             sweep=sweep,
             patience=patience,
             verify=verify or False,
-            tell=lambda name, number: done(number),
+            progress=lambda name, number: done(number),
         )
     loader.close()
     return show(report)

@@ -32,10 +32,10 @@ def print_plan(path: str, plan: Any) -> None:
     size = output.size_text(plan.bytes)
     about = "about " if plan.estimated else ""
     output.headline(path, f"{output.count_text(plan.records, 'record')}, {about}{size}")
-    where = "one file per record" if plan.own_files else f"{plan.blocks:,} blocks"
+    where = "one file per record" if plan.file_per_record else f"{plan.blocks:,} blocks"
     console.print(f"{where}; {plan.nodes:,} nodes, batches of {plan.global_batch:,}")
     console.print(f"{'an epoch of':12}{'requests':>16}{'bytes':>12}{'of size':>9}{'dollars':>12}")
-    for way in plan.ways:
+    for way in plan.orders:
         print_way(way.order, way)
     if plan.packed:
         print_way("in shards", plan.packed)

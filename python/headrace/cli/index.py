@@ -21,14 +21,14 @@ EXAMPLES = (
 @output.command
 def run(
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="A path, as headrace.open takes it.")
+        str, typer.Argument(metavar="SOURCE", help="A path or URL that headrace.open() accepts.")
     ],
     out: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="Index file; default: a file in HEADRACE_CACHE that loaders find.",
+            help="Index file; default: the file in HEADRACE_CACHE that loaders look for.",
         ),
     ] = None,
     threads: Annotated[
@@ -55,7 +55,8 @@ def run(
     from headrace import _core
 
     if local is not None or (_core.scheme_of(source) and out is None and not part):
-        print_beside(headrace.index(opened, out, part=part, beside=local or True), source, json)
+        result = headrace.index(opened, out, part=part, next_to_data=local or True)
+        print_next_to_data(result, source, json)
         return output.GOOD
     records = records_of(part, len(opened)) if part else len(opened)
     with output.progress("indexing", records, quiet=json) as done:
@@ -71,7 +72,7 @@ def run(
     return output.GOOD
 
 
-def print_beside(result: dict[str, Any], source: str, json: bool) -> None:
+def print_next_to_data(result: dict[str, Any], source: str, json: bool) -> None:
     if json:
         output.print_json({"source": source, **result})
         return
@@ -86,7 +87,7 @@ def print_result(result: dict[str, Any], named: bool) -> None:
     from rich.markup import escape
 
     console = output.console()
-    share = result["bytes"] / max(1, result["picture_bytes"])
+    share = result["bytes"] / max(1, result["image_bytes"])
     size = f"{output.size_text(result['bytes'])}, {share:.1%} of the images' bytes"
     output.headline(result["file"], f"{size} ({result['seconds']:.1f} s)")
     console.print(f"{result['indexed']:,} of {result['images']:,} images indexed")
@@ -98,7 +99,7 @@ def print_result(result: dict[str, Any], named: bool) -> None:
     if result["bad"]:
         console.print(f"[bold red]{result['bad']:,} bad[/]; `headrace scan` lists them")
     if named:
-        told = f"Loader(..., index={result['file']!r})"
-        console.print(f"[dim]use it:[/] {escape(told)}", soft_wrap=True)
+        example = f"Loader(..., index={result['file']!r})"
+        console.print(f"[dim]use it:[/] {escape(example)}", soft_wrap=True)
     else:
         console.print("[dim]Loaders of this dataset will use it from now on.[/]")

@@ -18,7 +18,7 @@ CLASSES_SHOWN = 8
 HEADERS = 2000  # number of audio files that are inspected
 EXAMPLES = (
     "headrace info train/",
-    "headrace info train/ --record 3 --picture record.png",
+    "headrace info train/ --record 3 --image record.png",
     "headrace info photo.jpg",
 )
 
@@ -29,12 +29,12 @@ def run(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A path, as headrace.open takes it, or an image, audio or video file.",
+            help="A path or URL that headrace.open() accepts, or an image, audio or video file.",
         ),
     ],
     record: Annotated[int, typer.Option(metavar="N", min=0, help="The record to show.")] = 0,
-    picture: Annotated[
-        Path | None, typer.Option("--picture", "-p", help="Write the record's image to this PNG.")
+    image: Annotated[
+        Path | None, typer.Option("--image", "-i", help="Write the record's image to this PNG.")
     ] = None,
     recover: Annotated[
         bool, typer.Option("--recover", help="Open the complete part of a truncated pack.")
@@ -45,7 +45,7 @@ def run(
 
     For audio, also sample rates and lengths; for a pack, also its levels and sizes.
     """
-    output.writable("--picture", picture)
+    output.writable("--image", image)
     opened = open_source_or_file(source, **({"recover": True} if recover else {}))
     facts = describe(source, opened)
     if (summary := pack_summary(source, recover)) is not None:
@@ -53,15 +53,15 @@ def run(
     if record >= max(1, len(opened)):
         output.fail(f"headrace: record {record} is outside 0..{len(opened) - 1}", output.USAGE)
     pixels = None
-    if len(opened) and (picture or (output.use_color() and not json)):
-        pixels = picture_of(opened, record)
-    if picture:
+    if len(opened) and (image or (output.use_color() and not json)):
+        pixels = image_of(opened, record)
+    if image:
         if pixels is None:
             output.fail(f"headrace: {source} has no images", output.DATA)
         from headrace.drawing.png import png_from_pixels
 
-        write_whole(picture, png_from_pixels(pixels))
-        facts["picture"] = str(picture)
+        write_whole(image, png_from_pixels(pixels))
+        facts["image"] = str(image)
     if json:
         output.print_json(facts)
         return output.GOOD
@@ -105,7 +105,7 @@ def describe(path: str, source: Any) -> dict[str, Any]:
         labels = np.asarray(source.column("label"))
         labels = labels[labels >= 0]
         counts = np.bincount(labels, minlength=len(source.classes))
-        facts["records_of_class"] = [int(n) for n in counts]
+        facts["records_per_class"] = [int(n) for n in counts]
     return facts
 
 
@@ -120,8 +120,8 @@ def video_facts(source: Any, most: int = 64) -> dict[str, Any] | None:
     codecs: dict[str, int] = {}
     sizes: dict[str, int] = {}
     frames, seconds, bad = 0, 0.0, 0
-    looked = min(len(source), most)
-    for number in range(looked):
+    inspected = min(len(source), most)
+    for number in range(inspected):
         try:
             header = _core.video_header(source[number][names[0]])
         except Exception:
@@ -133,7 +133,7 @@ def video_facts(source: Any, most: int = 64) -> dict[str, Any] | None:
         frames += header["frames"]
         seconds += header["end_seconds"] - header["times"][0]
     return {
-        "looked_at": looked,
+        "inspected": inspected,
         "unreadable": bad,
         "codecs": codecs,
         "sizes": sizes,
@@ -176,7 +176,7 @@ def bytes_on_disk(path: str) -> int:
     return total
 
 
-def picture_of(source: Any, record: int) -> Any:
+def image_of(source: Any, record: int) -> Any:
     """The first field of a record that is an image, as uint8 (C, H, W) that a PNG can hold."""
     import numpy as np
 
@@ -219,7 +219,7 @@ def print_facts(facts: dict[str, Any]) -> None:
     classes = facts["classes"]
     if not classes:
         return
-    counts: list[int] = facts.get("records_of_class", [])
+    counts: list[int] = facts.get("records_per_class", [])
     console.print(f"[dim]{output.count_text(len(classes), 'class', 'es')}[/]{spread_text(counts)}")
     shown = [output.shortened(name, console.width // 2) for name in classes[:CLASSES_SHOWN]]
     names = ", ".join(shown) + (", …" if len(classes) > CLASSES_SHOWN else "")
@@ -232,15 +232,15 @@ def print_video(video: dict[str, Any]) -> None:
         return ", ".join(most[:3]) + (", …" if len(most) > 3 else "")
 
     rate = video["frames_per_second"]
-    told = [
+    parts = [
         f"{video['frames']:,} frames in {video['seconds']:,.1f} s"
         + (f", {rate:g} per second" if rate else ""),
         counted(video["sizes"]),
         counted(video["codecs"]),
         f"{video['unreadable']} unreadable" if video["unreadable"] else "",
     ]
-    first = output.count_text(video["looked_at"], "video")
-    output.console().print(f"[dim]among the first {first}[/] " + "; ".join(filter(None, told)))
+    first = output.count_text(video["inspected"], "video")
+    output.console().print(f"[dim]among the first {first}[/] " + "; ".join(filter(None, parts)))
 
 
 def spread_text(counts: list[int]) -> str:

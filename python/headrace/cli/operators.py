@@ -18,7 +18,7 @@ EXAMPLES = (
 @output.command
 def run(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Describe this one in full.")
+        str | None, typer.Argument(metavar="[NAME]", help="Describe this transform in full.")
     ] = None,
     plugin: Annotated[
         list[str] | None,

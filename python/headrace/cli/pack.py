@@ -23,7 +23,8 @@ EXAMPLES = (
 @output.command
 def run(
     sources: Annotated[
-        list[str], typer.Argument(metavar="SOURCE", help="Paths, as headrace.open takes them.")
+        list[str],
+        typer.Argument(metavar="SOURCE", help="Paths or URLs that headrace.open() accepts."),
     ],
     out: Annotated[
         Path, typer.Option("--output", "-o", help="Output pack; with --shards, a folder.")
@@ -87,7 +88,7 @@ def print_summary(out: str, summary: dict[str, Any]) -> None:
     size = output.size_text(summary["bytes"])
     output.headline(out, f"{output.count_text(records, 'record')}, {size} ({seconds:.1f} s{rate})")
     pack_report.print_pictures(summary)
-    output.print_outside(summary["outside"])
+    output.print_outside(summary["files_outside"])
     if summary["unusable_count"]:
         console.print(f"[bold red]{summary['unusable_count']:,} unusable[/], stored unchanged:")
         pack_report.print_unusable(summary)

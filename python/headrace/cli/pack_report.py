@@ -41,7 +41,7 @@ def print_pictures(summary: dict[str, Any]) -> None:
             "" if ratio is None else f"{ratio:.3f}",
         )
     console.print(table)
-    reasons = summary["stored_as_they_are"]
+    reasons = summary["stored_unchanged"]
     for entry in reasons[:REASONS_SHOWN]:
         size = output.size_text(entry["bytes"])
         style = "red" if entry["unusable"] else "dim"

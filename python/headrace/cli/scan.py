@@ -33,7 +33,7 @@ def run(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A path, as headrace.open takes it, or an image, audio or video file.",
+            help="A path or URL that headrace.open() accepts, or an image, audio or video file.",
         ),
     ],
     out: Annotated[

@@ -36,7 +36,7 @@ def _description(name: str, forms: Any, records: int) -> dict[str, Any]:
     seconds = good[:, 0] / np.maximum(good[:, 1], 1)
     facts: dict[str, Any] = {
         "field": name,
-        "looked_at": len(forms),
+        "inspected": len(forms),
         "bad": len(forms) - len(good),
         "sample_rates": _counts(good[:, 1]),
         "channels": _counts(good[:, 2]),
@@ -60,8 +60,8 @@ def lines(facts: dict[str, Any], records: int) -> list[str]:
     if "seconds" in facts:
         low, mean, high = (facts["seconds"][key] for key in ("min", "mean", "max"))
         hours = f"{facts['hours']:,.2f} hours"
-        if facts["looked_at"] < records:
-            hours = f"about {hours} (from {facts['looked_at']:,} of {records:,} headers)"
+        if facts["inspected"] < records:
+            hours = f"about {hours} (from {facts['inspected']:,} of {records:,} headers)"
         out.append(f"{low:,.2f} to {high:,.2f} seconds, {mean:,.2f} on average; {hours}")
     out.append(f"{_spread(facts['sample_rates'])} Hz; channels: {_spread(facts['channels'])}")
     return out

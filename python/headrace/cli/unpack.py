@@ -61,12 +61,12 @@ def print_result(out: str, result: dict[str, Any]) -> None:
         output.bad_record(entry, f"[red]{entry['code']}[/] {escape(entry['what'])}")
     if len(result["damaged"]) > SHOWN:
         console.print(f"  … and {len(result['damaged']) - SHOWN:,} more")
-    present = f", {result['present']:,} already existed" if result["present"] else ""
+    existing = f", {result['existing']:,} already existed" if result["existing"] else ""
     size = output.size_text(result["bytes"])
     output.headline(
         out,
         f"{output.count_text(result['files'], 'file')} of "
-        f"{output.count_text(result['records'], 'record')}, {size}{present} "
+        f"{output.count_text(result['records'], 'record')}, {size}{existing} "
         f"({result['seconds']:.1f} s)",
     )
     if result["manifest"]:

@@ -43,7 +43,7 @@ def doctor(
     patience: float = 60.0,
     ranks: bool = True,
     verify: bool | str = False,
-    tell: Tell = lambda name, number: None,
+    progress: Tell = lambda name, number: None,
 ) -> Report:
     """Examines a loader: does training wait for data, for which part of loading, and what would
     help?
@@ -70,7 +70,7 @@ def doctor(
             gain next to the predicted one: True for the first, or its name ("pack", "threads",
             "without Resize"). It runs on a copy of the loader; a pack or an index is made in a
             temporary folder, in at most two minutes, and removed.
-        tell: called with the name and number of each experiment as it begins.
+        progress: called with the name and number of each experiment as it begins.
 
     Returns a Report: ``print`` it. Ctrl-C ends it early with the measurements so far. Raises
     ConfigError if loader is not iterable, for an unknown name in skip or verify, or if seconds is
@@ -90,13 +90,13 @@ def doctor(
     if ranks:
         found.rendezvous = meet(place_from(), found, patience)
     try:
-        report = examine(found, names, seconds, tell, model, optimizer, patience)
+        report = examine(found, names, seconds, progress, model, optimizer, patience)
         if found.rendezvous is not None:
             compare(found, found.rendezvous, patience + 2 * seconds)
         if verify and not report.interrupted:
             try:
                 with kept(found.ours, model, optimizer, report.notes):
-                    report.verified = verifying.verify(found, verify, 0.5 * seconds, tell)
+                    report.verified = verifying.verify(found, verify, 0.5 * seconds, progress)
             except KeyboardInterrupt:
                 report.interrupted = True
     finally:

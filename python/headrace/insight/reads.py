@@ -6,7 +6,7 @@ blocks, and counts which machine reads which block. No data is read.
 
 >>> import headrace as hr
 >>> plan = planned_reads(hr.simulated(100_000), nodes=4)
->>> [(way.order, way.requests) for way in plan.ways][:1]
+>>> [(way.order, way.requests) for way in plan.orders][:1]
 [('records', 100000)]
 """
 
@@ -44,21 +44,21 @@ class Way:
 
 @dataclasses.dataclass(frozen=True)
 class ReadPlan:
-    """The dataset, and the ways to read it, by the loader's keyword ``order``."""
+    """The dataset, and what reading it costs in each order."""
 
     records: int
     bytes: int
     blocks: int
     nodes: int
     global_batch: int
-    own_files: bool  # each record is a file
+    file_per_record: bool  # each record is a file
     estimated: bool  # whether `bytes` is estimated from a sample
-    ways: tuple[Way, ...]
+    orders: tuple[Way, ...]
     packed: Way | None  # the best way, if records in single files were in shards
 
     @property
     def best(self) -> Way:
-        return min(self.ways, key=lambda way: (way.dollars, way.bytes))
+        return min(self.orders, key=lambda way: (way.dollars, way.bytes))
 
 
 def planned_reads(
@@ -98,7 +98,7 @@ def planned_reads(
         shuffle = repr(ORDERS[order])
         return Way(order, shuffle, asked, round(size * times), times, asked * price / 1000)
 
-    ways = tuple(way(order, own_files) for order in ORDERS)
+    orders = tuple(way(order, own_files) for order in ORDERS)
     packed = None
     if own_files:
         packed = min((way(order, False) for order in ORDERS), key=lambda each: each.dollars)
@@ -108,9 +108,9 @@ def planned_reads(
         blocks=blocks,
         nodes=nodes,
         global_batch=global_batch,
-        own_files=own_files,
+        file_per_record=own_files,
         estimated=dataset_bytes is None,
-        ways=ways,
+        orders=orders,
         packed=packed,
     )
 

@@ -37,7 +37,7 @@ def _native(source: Source, transforms: Any) -> Any:
     return native_steps(source, transforms)
 
 
-_TABLES = ("decoded", "finished_before_crossing", "stages")  # tables of counters, all of which grow
+_TABLES = ("decoded", "finished_before_transfer", "stages")  # tables of counters, all of which grow
 
 
 def _sum_of_counters(earlier: dict[str, Any], present: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Assembly:
         self._surroundings = Surroundings()
         self._kept = {**kept, "lends": given["workers"] is not None}
         if self._kept["lends"] and given["finish"] == "auto":
-            self._kept["finish"] = "host"  # rows that a device finishes are not lent
+            self._kept["finish"] = "cpu"  # rows that a device finishes are not lent
         self._streams = 0  # number of streams of the last loaded state
         self._renewed: dict[str, Any] = {}  # keywords of the present engine loader that differ
         self._counted: dict[str, Any] = {}  # counters of the engine loaders that were replaced

@@ -171,7 +171,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "resident": _resident,
     "uneven": _uneven,
     "seed": _seed,
-    "video_timeout_s": lambda value: seconds("video_timeout_s", value),
+    "video_timeout": lambda value: seconds("video_timeout", value),
     "record_timeout": lambda value: (
         None if value is None or seconds("record_timeout", value) == math.inf else float(value)
     ),

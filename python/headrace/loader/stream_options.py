@@ -68,7 +68,7 @@ def check_steps(steps: Iterable[Any]) -> None:
     known = _core.operators()
     for step in steps:
         name = type(step).__name__
-        if known.get(name, {}).get("scope") == "partners":
+        if known.get(name, {}).get("scope") == "mixed_in":
             raise NOT_FOR_STREAMS.error(
                 f"{name} mixes in records from the whole epoch", hint="a list, or files"
             )

@@ -32,7 +32,7 @@ def from_dataloader(
     python_workers: int = 0,
     collate: str = "same",
     annotations: Any = None,
-    outside: bool = False,
+    allow_outside: bool = False,
     verbose: bool = True,
     **changes: Any,
 ) -> MigratedLoader:
@@ -57,8 +57,8 @@ def from_dataloader(
             batch, whose stack is the batch itself; "run" runs any collate_fn; "copy" runs it on
             copies, which it may modify in place; "default" ignores it.
         annotations: CocoDetection's file.
-        outside: also read images whose names point outside their folder (absolute, or with ".."):
-            only for trusted datasets.
+        allow_outside: also read images whose names point outside their folder (absolute, or with
+            ".."): only for trusted datasets.
         verbose: print the report, which is also ``loader.report``.
         changes: keywords of Loader that override what was found, such as ``sampler=``.
 
@@ -79,7 +79,7 @@ def from_dataloader(
     lists = batching.lists or changes.get("ragged") == "list"
     dataset, parts = resolved(
         dataloader.dataset,
-        Told(annotations, outside, batching.function if batching.runs else None, lists),
+        Told(annotations, allow_outside, batching.function if batching.runs else None, lists),
         trace,
         report if check else None,
         changes,

@@ -124,7 +124,7 @@ def _source(dataset: Any, told: Told, boxes: str, masks: bool = False) -> Source
         category_ids="keep",
         captions=False,
         masks=masks,
-        outside=told.outside,
+        allow_outside=told.outside,
     )
     places = {image: place for place, image in enumerate(sorted(dataset.coco.imgs))}
     if len(source) != len(places):

@@ -36,7 +36,7 @@ _NO_TOKENS = declare(
 
 _METHODS = ("best-fit", "first-fit", "sequential", "split")
 _DTYPES = ("int64", "int32", "uint16", "uint32")
-_OF_ENGINE = ("tokens", "length", "method", "too_long", "along", "pad", "ignore_index", "seed")
+_OF_ENGINE = ("tokens", "length", "method", "too_long", "pad", "ignore_index", "seed")
 
 
 @makes_sources
@@ -49,7 +49,7 @@ def packed(
     too_long: str | None = None,
     shift: int | None = 1,
     labels: str | None = None,
-    along: Iterable[str] = (),
+    token_fields: Iterable[str] = (),
     to: Any = "int64",
     pad: int = 0,
     ignore_index: int = -100,
@@ -80,11 +80,12 @@ def packed(
     shift: 1: adds ``targets``, the token that follows in the document. 0: ``input_ids`` and
     ``labels`` for models that shift labels themselves, like those of Hugging Face. None: no labels.
     labels: a field with one label per token, -100 in prompts. None: ``labels`` if there is such a
-    field, otherwise the tokens. along: further fields with one value per token; 0 in padding. to:
-    dtype of tokens and labels. pad: token id in padding. ignore_index: label of positions that are
-    not predicted: after a document's end, and in padding. seed: decides the order of documents of
-    equal length ("best-fit"). mask: a field with a boolean or integer per token: where it is 0,
-    labels become ignore_index. ignore_tokens: ids whose labels become ignore_index, too.
+    field, otherwise the tokens. token_fields: further fields with one value per token; 0 in
+    padding. to: dtype of tokens and labels. pad: token id in padding. ignore_index: label of
+    positions that are not predicted: after a document's end, and in padding. seed: decides the
+    order of documents of equal length ("best-fit"). mask: a field with a boolean or integer per
+    token: where it is 0, labels become ignore_index. ignore_tokens: ids whose labels become
+    ignore_index, too.
     vocab_size: checks every id (HR1455). images: fields of encoded images. The document's tokens
     contain one ``placeholder`` id for each non-empty image, in the order of the fields, which is
     repeated once per token of the image; with expand=False, it is already repeated. These tokens
@@ -122,7 +123,9 @@ def packed(
         exif_orientation=exif_orientation,
     )
     preparation.check_labels(shift, labels)
-    further = [along] if isinstance(along, str) else [str(name) for name in along]
+    further = (
+        [token_fields] if isinstance(token_fields, str) else [str(name) for name in token_fields]
+    )
     call: dict[str, Any] = {
         "tokens": found,
         "length": arguments.integer("length", length, 1, arguments.INT32 - 1),
@@ -130,7 +133,7 @@ def packed(
         "too_long": preparation.too_long(too_long, method),
         "shift": None if shift is None else arguments.integer("shift", shift, 0, 1),
         "labels": labels,
-        "along": further,
+        "token_fields": further,
         "to": arguments.one_of("to", dtype_name(to), _DTYPES),
         "pad": arguments.integer("pad", pad, -arguments.INT64),
         "ignore_index": arguments.integer("ignore_index", ignore_index, -arguments.INT64),
@@ -158,6 +161,7 @@ def _rows_of(
     engine, lost = _core.packed(
         documents.engine,
         **{name: call[name] for name in _OF_ENGINE},
+        along=call["token_fields"],
         shift=-1 if call["shift"] is None else call["shift"],
         labels=call["labels"] or "",
         to=_core.DType.__members__[call["to"]],

@@ -39,7 +39,7 @@ def stream(
     *,
     shuffle_buffer: int = 0,
     length: int | None = None,
-    shard_itself: bool | None = None,
+    sharded: bool | None = None,
     replay: bool = True,
     kinds: Mapping[str, str] | None = None,
     names: Sequence[str] = (),
@@ -59,8 +59,8 @@ def stream(
     order drawn from the loader's seed and the epoch. 0: the iterable's own order.
     length: records per epoch over all ranks. Records beyond it are not read; fewer are an error
     (HR0692). None: until the iterable ends, and ``len(loader)`` is a TypeError.
-    shard_itself: whether each rank's iterable yields different records; ``length`` is then
-    required, so that ranks have the same number of batches. False: all ranks read the same records,
+    sharded: whether each rank's iterable yields different records; ``length`` is then required,
+    so that ranks have the same number of batches. False: all ranks read the same records,
     and each rank keeps its part of every global batch. None: True for a function that takes
     ``rank``.
     replay: an iterable that has ``state_dict()`` and ``load_state_dict()`` resumes exactly. Others
@@ -80,7 +80,7 @@ def stream(
         Origin(records),
         int_or_none("length", length),
         integer("shuffle_buffer", shuffle_buffer, 0, INT32),
-        shard_itself,
+        sharded,
         switch("replay", replay),
         {"shapes": shapes or {}, "names": tuple(names), "said": kinds or {}},
         classes,
@@ -106,16 +106,14 @@ class Stream(Source):
         origin: Origin,
         length: int | None,
         shuffle_buffer: int,
-        shard_itself: bool | None,
+        sharded: bool | None,
         replay: bool,
         of_fields: Mapping[str, Any],
         classes: Sequence[str],
         made_by: str = "",
     ) -> None:
         self.length, self.shuffle_buffer = length, shuffle_buffer
-        self.shards_itself = (
-            origin.asks_for_rank if shard_itself is None else switch("shard_itself", shard_itself)
-        )
+        self.shards_itself = origin.asks_for_rank if sharded is None else switch("sharded", sharded)
         self.recipe, self.path, self.paths = None, "", ()
         self._origin, self._of_fields = origin, of_fields
         self._made_by = made_by  # what else determines its records: part of the fingerprint

@@ -26,7 +26,7 @@ class Stage(NamedTuple):
 STAGES = {
     "reading": Stage(("read",), "a photo's bytes, from the disk or the system's page cache"),
     "decoding": Stage(
-        ("entropy", "transform"), "JPEG to pixels, only as much as the random crop needs"
+        ("decode", "transform"), "JPEG to pixels, only as much as the random crop needs"
     ),
     "resizing": Stage(("resample",), "the crop to 224 x 224 pixels, antialiased"),
     "writing": Stage(("store",), "flip, normalize, float32, into the batch's memory; one pass"),

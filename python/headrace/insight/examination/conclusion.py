@@ -28,7 +28,7 @@ _HELD_UP = 0.05  # average number of records waiting for memory; fewer also wait
 def conclude(found: Findings) -> None:
     """Adds verdict, resources and predictions to the report, as far as the findings allow."""
     report, case = found.report, case_of(found)
-    report.crowding = found.crowding
+    report.contention = found.contention_share
     _note_bad_records(found)
     timed = found.real or found.alone
     if case is None or timed is None:
@@ -49,7 +49,7 @@ def conclude(found: Findings) -> None:
     if found.anatomy is None and found.ours is not None and not case.stages:
         found.note("Without the experiment 'decode' it is unknown what the loader does.")
     noise = _noise_of_copies(found)
-    report.detail = judge(case, windows, noise, found.crowding, timed.batches)
+    report.detail = judge(case, windows, noise, found.contention_share, timed.batches)
     report.verdict = report.detail.word
     if case.overlapped or report.input_bound:  # otherwise nothing runs concurrently with the step
         _note_crowded_cores(found, case)

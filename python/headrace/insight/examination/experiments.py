@@ -163,7 +163,7 @@ def take_apart_a_record(found: Findings, seconds: float) -> None:
         return
     if found.anatomy.failure:
         found.note(f"Timing of single records ended early: {found.anatomy.failure.splitlines()[0]}")
-    report.prices = found.anatomy.prices
+    report.operator_costs = found.anatomy.prices
     if found.anatomy.one_thread > 0:
         report.rates["one_thread"] = found.anatomy.one_thread
 

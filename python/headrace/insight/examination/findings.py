@@ -67,7 +67,7 @@ class Findings:
         return isinstance(self.step, StandIn) or "pinned" in self.report.copies
 
     @property
-    def crowding(self) -> float:
+    def contention_share(self) -> float:
         """The fraction of the requested core time that other programs took. Other ranks of the same
         training do not count, since they are always there.
         """

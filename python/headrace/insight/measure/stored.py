@@ -69,7 +69,7 @@ class RawReader:
 
     def stats(self) -> dict[str, Any]:
         stages = dict.fromkeys(
-            ("entropy", "coded", "transform", "resample", "store", "python"), 0.0
+            ("decode", "prepare", "transform", "resample", "store", "python"), 0.0
         )
         times = {"read": self._read_seconds, "wait": self._wait_seconds}
         return {"threads": self._threads, "stages": {**stages, **times}}

@@ -60,18 +60,18 @@ def judge(
     case: Case,
     windows: Sequence[Window],
     copy_noise: float = 0.0,
-    crowding: float = 0.0,
+    contention: float = 0.0,
     batches: float = math.inf,
 ) -> Verdict:
     """The verdict on a case whose loop was measured in ``windows``; a single window proves nothing.
-    copy_noise: how much the measurements of the copies disagree. crowding: the fraction of the
+    copy_noise: how much the measurements of the copies disagree. contention: the fraction of the
     requested core time that other programs took. batches: number of batches in all windows.
     """
     found = _by_numbers(case, windows, copy_noise)
     likely = found.likely or ("" if found.word == "unsure" else found.word)
     reason = ""
-    if crowding > CROWDED:
-        reason = f"other programs took {crowding:.0%} of the core time that this one needed"
+    if contention > CROWDED:
+        reason = f"other programs took {contention:.0%} of the core time that this one needed"
     elif case.overlapped and batches < FEW and likely not in ("fed", "consumer"):
         reason = (
             f"only {batches:g} batches came, which may have been prepared earlier; more seconds= "

@@ -33,18 +33,18 @@ class Verified:
         return (self.low + self.high) / 2 / self.measured if self.measured else 0.0
 
     @property
-    def found_gain(self) -> float:
+    def measured_gain(self) -> float:
         return self.after / self.before if self.before else 0.0
 
     @property
     def error(self) -> float:
         """The relative error of the predicted gain."""
-        return self.predicted_gain / self.found_gain - 1 if self.found_gain else 0.0
+        return self.predicted_gain / self.measured_gain - 1 if self.measured_gain else 0.0
 
     @property
-    def inside(self) -> bool:
+    def in_range(self) -> bool:
         """Whether the measured gain is in the predicted range."""
-        return self.low <= self.found_gain * self.measured <= self.high
+        return self.low <= self.measured_gain * self.measured <= self.high
 
     def json(self) -> dict[str, Any]:
         """Plain values, for the report's JSON."""
@@ -58,10 +58,10 @@ class Verified:
             "predicted_gain": self.predicted_gain,
             "rate_before": self.before,
             "rate_after": self.after,
-            "found_gain": self.found_gain,
+            "measured_gain": self.measured_gain,
             "error": self.error,
-            "inside": self.inside,
+            "in_range": self.in_range,
             "records": self.records,
-            "records_of_all": self.whole,
+            "dataset_records": self.whole,
             "disk_bytes": self.disk_bytes,
         }

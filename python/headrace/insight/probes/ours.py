@@ -28,7 +28,7 @@ from headrace.pipeline import Pipeline
 _NEGLIGIBLE = 0.02  # of a record's time; lower costs are noise
 _READ = 16  # minimum number of records read
 _TOGETHER = 4  # records that a thread reads before it returns to Python
-_DECODE = ("entropy", "coded", "transform")
+_DECODE = ("decode", "prepare", "transform")
 _ENGINE = {"resample": "resizing", "store": "writing batches"}
 _FEATURES = "extracting features"  # for audio, which the engine counts as transform
 _SEEKING = "seeking in videos: frames that are decoded on the way to those of the clip"
@@ -110,11 +110,11 @@ def stages_of(loader: Loader, reads: Reads | None, seconds: float) -> tuple[list
         }
     stages = [_reading(spent["read"], reads)]
     if _hears_only(loader):
-        stages.append(Stage("decode", "decode", spent["entropy"]))
+        stages.append(Stage("decode", "decode", spent["decode"]))
         stages.append(Stage(_FEATURES, "operator", spent["transform"]))
     elif (lost := seek_share(loader)) is not None:
-        stages.append(Stage("decoding video frames", "decode", (1 - lost) * spent["entropy"]))
-        stages.append(Stage(_SEEKING, "decode", lost * spent["entropy"]))
+        stages.append(Stage("decoding video frames", "decode", (1 - lost) * spent["decode"]))
+        stages.append(Stage(_SEEKING, "decode", lost * spent["decode"]))
         stages.append(Stage("cropping and colors", "operator", spent["transform"]))
     else:
         stages.append(Stage("decode", "decode", sum(spent[name] for name in _DECODE)))

@@ -82,7 +82,8 @@ def _rates(report: Results) -> str | None:
 
 def _prices(report: Results) -> str | None:
     rows = [
-        (p.name, f"{duration(p.seconds)}", f"± {duration(p.spread / 2)}") for p in report.prices
+        (p.name, f"{duration(p.seconds)}", f"± {duration(p.spread / 2)}")
+        for p in report.operator_costs
     ]
     if not rows:
         return None

@@ -35,10 +35,10 @@ class Results:
     waits: Spread | None = None
     steps: Spread | None = None
     start_seconds: float | None = None
-    crowding: float = 0.0  # fraction of the requested core time that other programs used
+    contention: float = 0.0  # fraction of the requested core time that other programs used
     vitals: Vitals = dataclasses.field(default_factory=Vitals)
     regions: list[Region] = dataclasses.field(default_factory=list)
-    prices: list[Price] = dataclasses.field(default_factory=list)
+    operator_costs: list[Price] = dataclasses.field(default_factory=list)
     slowest: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     samples: list[Sample] = dataclasses.field(default_factory=list)
     storage: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -85,10 +85,10 @@ class Results:
             "wait_seconds": self.waits._asdict() if self.waits else None,
             "step_seconds": self.steps._asdict() if self.steps else None,
             "start_seconds": self.start_seconds,
-            "crowding": self.crowding,
+            "contention": self.contention,
             **dataclasses.asdict(self.vitals),
             "regions": [region._asdict() for region in self.regions],
-            "prices": [dataclasses.asdict(price) for price in self.prices],
+            "operator_costs": [dataclasses.asdict(price) for price in self.operator_costs],
             "slowest": self.slowest,
             "storage": self.storage,
             "copies": self.copies,

@@ -70,7 +70,8 @@ def _tables(
         ("A record's path, one thread (with the resources it uses)",
          _stage_lines(report, bars), (1, 2)),
         ("Time saved per record without a transform",
-         [(p.name, duration(p.seconds), f"± {duration(p.spread / 2)}") for p in report.prices],
+         [(p.name, duration(p.seconds), f"± {duration(p.spread / 2)}")
+          for p in report.operator_costs],
          (1, 2)),
         ("Waits and steps per batch (p95: 95 of 100 take less)", _spread_lines(report),
          (1, 2, 3, 4)),
@@ -93,11 +94,11 @@ def verified_lines(made: Verified | None) -> list[tuple[str, ...]]:
         return []
     if made.reason:
         return [(made.name, f"not applied: {made.reason}")]
-    where = "inside" if made.inside else "outside"
+    where = "inside" if made.in_range else "outside"
     found = [
         ("predicted", f"{made.predicted_gain:.2f}x ({made.low / made.measured:.2f} to "
          f"{made.high / made.measured:.2f}), {made.low:,.0f} to {made.high:,.0f} records/s"),
-        ("found", f"{made.found_gain:.2f}x, {made.after:,.0f} records/s, and {made.before:,.0f} "
+        ("found", f"{made.measured_gain:.2f}x, {made.after:,.0f} records/s, and {made.before:,.0f} "
          f"without it: {where} the range, the gain is off by {made.error:+.0%}"),
     ]  # fmt: skip
     if made.records < made.whole:

@@ -35,7 +35,7 @@ from headrace.sources.fingerprint import fingerprint_of
 def open_files(format: str, files: Sequence[str], arguments: Mapping[str, Any]) -> _core.Source:
     """Called by the engine for ``format="parquet"`` and ``"arrow"``."""
     title = f"{format} {files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else "")
-    place = Place(os.path.dirname(files[0]) or ".", bool(arguments["outside"]))
+    place = Place(os.path.dirname(files[0]) or ".", bool(arguments["allow_outside"]))
     with reading(files[0]):  # the inner error names the file
         if format == "arrow":
             return _open_arrow(files, arguments, place, title)
