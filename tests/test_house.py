@@ -28,8 +28,8 @@ IN_PYTHON = {"framework", "writer"}
 # Additions without their own fuzz target use that of their kind, with the inputs below fuzz/NAME.
 FUZZED_BY_KIND = {
     "template_format": "format",
-    "template_codec": "picture",
-    "template_audio": "sound",
+    "template_codec": "image",
+    "template_audio": "audio",
 }
 SCRATCH = ROOT / "build" / "house"  # always the same, so that a compiler cache hits
 WHAT_IS_NEEDED = ("CMakeLists.txt", "cmake", "headrace", "headrace-av", "LICENSE", "tools", "docs")

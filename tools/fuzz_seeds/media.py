@@ -111,4 +111,8 @@ def media_process() -> Iterator[bytes]:
         yield reply(failed, failure, bytes(96), b"yuva420p")
 
 
-SEEDS = {"mp4_audio_track": mp4_audio_track, "mkv_audio_track": mkv_audio_track, "media_process": media_process}
+SEEDS = {
+    "mp4_audio_track": mp4_audio_track,
+    "mkv_audio_track": mkv_audio_track,
+    "media_process": media_process,
+}

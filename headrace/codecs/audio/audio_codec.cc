@@ -35,7 +35,7 @@ const ErrorCode kTooLargeAudio{
 const ErrorCode kNoAudioTrack{
     "HR0358", ErrorKind::kData, "file without audio",
     "The container is valid, but has no audio track, only video or subtitles. Skip such files "
-    "(on_error=), or, for clips of videos, substitute silence (no_sound=\"silence\")."};
+    "(on_error=), or, for clips of videos, substitute silence (missing_audio=\"silence\")."};
 
 constexpr const char* kFetchAgain =
     "download the file again, or leave such records out (on_error=)";

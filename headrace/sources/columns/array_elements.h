@@ -34,7 +34,7 @@ std::optional<int64_t> unrepresentable_value(const uint8_t* values, DType from, 
 // REQUIRES: the value fits.
 void fill_integers(uint8_t* out, DType dtype, int64_t count, int64_t value);
 
-// --- Any elements: from their order in a file to that of this machine ---
+// --- Any elements: from their order in a file to this machine's ---
 
 // Swaps the byte order in place, and normalizes bools to 0 and 1.
 void make_native(std::span<uint8_t> bytes, DType dtype, bool big_endian);

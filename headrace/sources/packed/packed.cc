@@ -21,8 +21,9 @@ const ErrorCode kNothingLeft{
 const ErrorCode kUnpackable{
     "HR1450", ErrorKind::kConfig, "documents cannot be packed",
     "hr.packed() fills rows of one length with documents: records with a one-dimensional integer "
-    "field. Fields packed along with the tokens (along=) have one value per token. Documents "
-    "longer than a row are split, truncated, left out or rejected, depending on too_long=."};
+    "field. Fields packed along with the tokens (token_fields=) have one value per token. "
+    "Documents longer than a row are split, truncated, left out or rejected, depending on "
+    "too_long=."};
 
 constexpr int64_t kMaxPieces = std::numeric_limits<int32_t>::max();
 
