@@ -68,8 +68,7 @@ void run_on_persistent_thread(const std::function<void()>& work) {
   while (persistent_thread->work) persistent_thread->changed.wait(persistent_thread->mutex);
 }
 
-// To be called in a process that has just been forked, because the thread only exists in its
-// parent.
+// Must be called in a process that has just been forked: the thread only exists in its parent.
 void forget_persistent_thread() { persistent_thread = nullptr; }
 
 }  // namespace
