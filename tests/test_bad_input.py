@@ -242,7 +242,7 @@ def test_text_with_the_name_of_an_image(tmp_path: Path) -> None:
 
 
 def test_bytes_of_an_unknown_format(tmp_path: Path) -> None:
-    error = refusal(of_one_file(tmp_path, "a.jpg", b"no signature of an image"))
+    error = refusal(of_one_file(tmp_path, "a.jpg", b"nothing like an image"))
     says(error, "HR0340", "they begin with 6e 6f 74 68", "a.jpg", "check the file")
 
 

@@ -10,7 +10,7 @@ namespace headrace {
 
 // Tries 64 evenly spaced records, or as many as fit into half a second, at least eight. Bad records
 // are skipped. Python steps and steps with partners are not run; pictures that pass through one
-// count as "pixels made before". REQUIRES: task.left specifies what the device decodes.
+// count as "rendered earlier". REQUIRES: task.left specifies what the device decodes.
 DeviceDecoding::Counts trial_decode_counts(const RowTask& task);
 
 }  // namespace headrace
