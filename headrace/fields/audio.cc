@@ -37,7 +37,7 @@ bool take_audio(Field& field) {
   return true;
 }
 
-Result<void> begin_audio(const Beginning& from, FieldValue& value) {
+Result<void> begin_audio(const BeginContext& from, FieldValue& value) {
   value.audio = {};
   value.audio.decoding = from.options.video;
   value.sample_rate = from.state.sample_rate;

@@ -69,7 +69,7 @@ std::string text_of_form(const PictureForm& form) {
   return text_of(form.sample, {form.channels, -1, -1});
 }
 
-Result<void> begin_encoded(const Beginning& from, Recipe& recipe) {
+Result<void> begin_encoded(const BeginContext& from, Recipe& recipe) {
   Result<EncodedImage> opened =
       from.renderer.open(from.data.bytes, from.options.limits, from.options.page);
   if (!opened) return std::move(opened.error());

@@ -133,7 +133,7 @@ void add_clip(PlanDraft& draft, int video, Step step) {
     check_free(times.name);
     made.push_back(draft.add_field(std::move(times)));
   }
-  if (form.sound_rate > 0) {
+  if (form.audio_rate > 0) {
     check_free(picture.name + "_audio");
     const int first = add_sounds(draft, draft.states[video], form, step.label);
     for (int i = 0; i < int(form.audio_fields()); ++i) made.push_back(first + i);

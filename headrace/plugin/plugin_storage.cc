@@ -35,7 +35,7 @@ constexpr size_t kLongestEntry = 4096;
 struct RequestVerb {
   std::string_view verb, function;
 };
-constexpr RunStatus kLookAt{"get the status of", "get_status()"}, kList{"list", "list()"},
+constexpr RequestVerb kLookAt{"get the status of", "get_status()"}, kList{"list", "list()"},
     kRead{"read", "read()"};
 
 PluginPart part_of(const PluginStorage& storage) {
@@ -354,19 +354,19 @@ std::unique_ptr<PluginStorage> declared_storage(DeclarationCheck& check,
   out->plugin = &plugin;
   out->table = table;
   const std::string& scheme =
-      out->texts.emplace_back(declaring.text(table.scheme, "a storage's scheme"));
+      out->texts.emplace_back(check.text(table.scheme, "a storage's scheme"));
   if (!is_lowercase_name(scheme, "+-."))
-    declaring.refuse("the scheme \"" + scheme + "\" must consist of a-z, 0-9, +, - and .");
+    check.refuse("the scheme \"" + scheme + "\" must consist of a-z, 0-9, +, - and .");
   const bool again = std::ranges::any_of(
       plugin.storages, [&](const auto& other) { return other->record.name == scheme; });
   if (again || scheme == "file" || Registry<StorageRecord>::find(scheme))
-    declaring.refuse("there already is a storage " + scheme + "://");
-  declaring.set_subject("storage " + scheme);
-  declaring.check_flags(table.flags, 0);
-  declaring.check_function(table.get_status, "get_status");
-  declaring.check_function(table.read, "read");
-  if (table.list) declaring.check_function(table.list, "list");
-  if (table.create) declaring.check_function(table.create, "create");
+    check.refuse("there already is a storage " + scheme + "://");
+  check.set_subject("storage " + scheme);
+  check.check_flags(table.flags, 0);
+  check.check_function(table.get_status, "get_status");
+  check.check_function(table.read, "read");
+  if (table.list) check.check_function(table.list, "list");
+  if (table.create) check.check_function(table.create, "create");
   StorageRecord& record = out->record;
   record.name = scheme;
   record.doc = out->texts.emplace_back(check.text(table.help, "its help") + origin_line(plugin));

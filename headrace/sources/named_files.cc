@@ -91,9 +91,9 @@ void refuse_outside(const NameList& names, const std::string& file) {
   }
   if (count == 0) return;
   raise(kLeadsOutside,
-        (file.empty() ? std::string() : file + ": ") + counted(count, "name") + " of " +
-            grouped(names.size()) + " do not stay in its folder, \"" + std::string(names[first]) +
-            "\" first",
+        (file.empty() ? std::string() : file + ": ") + count_text(count, "name") + " of " +
+            with_commas(names.size()) + " do not stay in its folder, \"" +
+            std::string(names[first]) + "\" first",
         "allow_outside=True reads them, if you trust the dataset");
 }
 

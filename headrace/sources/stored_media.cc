@@ -58,7 +58,7 @@ class StoredPictures final : public SourceAround {
         field.dtype = form->sample;
         return;
       }
-      if (!is_bad_record(form.error())) throw Exception(form.error());
+      if (form.error().code->kind == ErrorKind::kStorage) throw Exception(form.error());
       if (!first) first = form.error();
     }
     if (first) {
@@ -117,7 +117,7 @@ class StoredSounds final : public SourceAround {
         field.sample_rate = header->sample_rate;
         return;
       }
-      if (!is_bad_record(header.error())) throw Exception(header.error());
+      if (header.error().code->kind == ErrorKind::kStorage) throw Exception(header.error());
       if (!first) first = header.error();
     }
     if (!first) return;

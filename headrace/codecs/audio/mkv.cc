@@ -347,10 +347,10 @@ class MkvDecoder final : public AudioDecoder {
     // In Ogg, each packet gets a page of its own.
     constexpr uint64_t kPage = 32;
     if (const uint64_t bytes = bytes_of_packets(audio) + kPage * audio.packets.size();
-        bytes > ByteRanges::kMost) {
+        bytes > ByteRanges::kMax) {
       return unsupported_audio(kMkvName,
                                "has " + std::to_string(bytes >> 20) + " MiB of audio; up to " +
-                                   std::to_string(ByteRanges::kMost >> 20) + " are read",
+                                   std::to_string(ByteRanges::kMax >> 20) + " are read",
                                "convert it once: ffmpeg -i in.mkv -vn out.flac");
     }
     if (codec != codec_) reader_ = codec->make();

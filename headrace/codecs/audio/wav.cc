@@ -26,6 +26,26 @@ enum class WavSample : uint8_t {
   kALaw,
   kMuLaw
 };
+
+int bytes_of(WavSample sample) {
+  switch (sample) {
+    case WavSample::kUInt8:
+    case WavSample::kALaw:
+    case WavSample::kMuLaw:
+      return 1;
+    case WavSample::kInt16:
+      return 2;
+    case WavSample::kInt24:
+      return 3;
+    case WavSample::kInt32:
+    case WavSample::kFloat32:
+      return 4;
+    case WavSample::kFloat64:
+      return 8;
+  }
+  return 1;
+}
+
 struct WavHeader {
   AudioHeader audio;
   WavSample sample = WavSample::kInt16;
@@ -138,25 +158,6 @@ Result<void> read_format(std::span<const uint8_t> chunk, WavHeader& header) {
   }
   header.audio.sample_rate = static_cast<int>(rate);
   return {};
-}
-
-int bytes_of(WavSample sample) {
-  switch (sample) {
-    case WavSample::kUInt8:
-    case WavSample::kALaw:
-    case WavSample::kMuLaw:
-      return 1;
-    case WavSample::kInt16:
-      return 2;
-    case WavSample::kInt24:
-      return 3;
-    case WavSample::kInt32:
-    case WavSample::kFloat32:
-      return 4;
-    case WavSample::kFloat64:
-      return 8;
-  }
-  return 1;
 }
 
 bool begins_like_wav(std::span<const uint8_t> bytes) {

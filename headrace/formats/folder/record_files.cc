@@ -24,7 +24,7 @@ const ErrorCode kElsewhere{
     "folder's files."};
 
 constexpr size_t kSomeEntries = 256;
-constexpr size_t kMaxFolders = 64;
+constexpr size_t kMaxPairedFolders = 64;
 constexpr size_t kFirst = 3;    // names used to find where files are
 constexpr int64_t kTried = 64;  // names to try before concluding that none is a file
 constexpr int kMaxParents = 8;  // parents of a folder or a path that paths may be relative to
@@ -214,7 +214,7 @@ std::vector<std::string> folders_below(const std::string& folder) {
       if (!entries) continue;
       std::ranges::sort(*entries, {}, &FolderEntry::name);
       for (const FolderEntry& entry : *entries) {
-        if (out.size() == kMaxFolders) return out;
+        if (out.size() == kMaxPairedFolders) return out;
         if (entry.is_folder && !entry.name.starts_with('.'))
           out.push_back(joined(out[next], entry.name));
       }

@@ -92,8 +92,8 @@ Result<Form> form_of(const Datum& datum) {
   if (sound && datum.floats == 0 && datum.data.size() == elements) return Form::kPixels;
   if (sound && datum.data.empty() && datum.floats == elements) return Form::kFloatArray;
   if (datum.floats == 0 && begins_like_image(datum.data)) return Form::kEncodedPicture;
-  return bad_value("the Datum has " + grouped(static_cast<int64_t>(datum.data.size())) +
-                       " bytes and " + grouped(static_cast<int64_t>(datum.floats)) +
+  return bad_value("the Datum has " + with_commas(static_cast<int64_t>(datum.data.size())) +
+                       " bytes and " + with_commas(static_cast<int64_t>(datum.floats)) +
                        " floats for " + sizes_text(datum.sizes),
                    datum.data_at);
 }

@@ -213,7 +213,7 @@ const OpRecord kMosaic{
                  "one per channel, 0 to 255.",
           .fallback = int64_t{114},
           .min_count = 1,
-          .max_count = kMostChannels},
+          .max_count = kMaxChannels},
          mask_fill_param(),
          interpolation_param(),
          antialias_param(),

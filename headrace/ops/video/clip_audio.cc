@@ -76,8 +76,8 @@ ClipAudio::ClipAudio(std::string_view owner, const Arguments& arguments, double 
     : owner_(owner), silence_(arguments.text("missing_audio") == "silence") {
   if (arguments.is_none("audio")) {
     if (!arguments.is_none("audio_channels") || silence_) {
-      raise_misfit(owner, "audio_channels= and missing_audio= need audio=",
-                   "set the rate, in samples per second: audio=16000");
+      raise_invalid_argument(owner, "audio_channels= and missing_audio= need audio=",
+                             "set the rate, in samples per second: audio=16000");
     }
     return;
   }
