@@ -140,22 +140,25 @@ void bind_columns(nb::module_& module) {
       .def(
           "add_paths",
           [](ColumnList& self, std::string name, const nb::list& paths, const nb::str& root,
-             bool outside, const std::string& kind, const std::optional<Which>& which) {
+             bool outside, const std::string& kind, const std::optional<Which>& which,
+             std::string times) {
             PathColumn column{.paths = {},
                               .which = numbers_from(which),
                               .root = bytes_from_str(root),
-                              .outside = outside};
+                              .outside = outside,
+                              .times = std::move(times)};
             for (nb::handle path : paths) column.paths.push_back(bytes_from_str(path));
             self.columns.push_back({std::move(name), std::move(column)});
             if (!kind.empty()) self.columns.back().kind = kind_from_name(kind);
           },
           nb::arg("name"), nb::arg("paths"), nb::arg("root") = "", nb::arg("outside") = false,
-          nb::arg("kind") = "", nb::arg("which") = nb::none(),
+          nb::arg("kind") = "", nb::arg("which") = nb::none(), nb::arg("times") = "",
           nb::sig("def add_paths(self, name: str, paths: list[str], root: str = '', outside: bool "
-                  "= False, kind: str = '', which: object = None) -> None"),
+                  "= False, kind: str = '', which: object = None, times: str = '') -> None"),
           "Files. root: the base folder of paths from data; outside: whether they may point "
           "outside it. which: an int64 array, the index of each record's path, if records "
-          "share files.")
+          "share files. times: the field with the times of the frames that a record needs of its "
+          "video.")
       .def(
           "add_texts",
           [](ColumnList& self, std::string name, std::vector<std::string> values,

@@ -155,14 +155,15 @@ def _videos_of(
 # For tests of them
 
 
-def opened(folder: Folder, **how: Any) -> hr.Source:
+def opened(folder: Folder, url: str = "", **how: Any) -> hr.Source:
+    """url: of a copy of it."""
     deltas = {
         TOP: [n / folder.fps for n in OFFSETS],
         WRIST: [n / folder.fps for n in OFFSETS],
         "observation.state": [n / folder.fps for n in OFFSETS],
         "action": [n / folder.fps for n in ACTIONS],
     }
-    return hr.lerobot(folder.root, **{"delta_timestamps": deltas, **how})
+    return hr.lerobot(url or folder.root, **{"delta_timestamps": deltas, **how})
 
 
 def loader(source: hr.Source, *steps: Any, **how: Any) -> hr.Loader:

@@ -42,13 +42,6 @@ def test_tables_and_windows_equal_those_of_the_folder(
             np.testing.assert_array_equal(one[name], other[name])
 
 
-def test_far_videos_are_refused_by_name(folder: Folder, server: ObjectServer) -> None:
-    upload(folder.root, server, "/robot")
-    with pytest.raises(hr.UnsupportedError, match=r"HR0163.*videos") as caught:
-        hr.lerobot(f"{server.url}/robot")
-    assert "cameras=[]" in caught.value.hint
-
-
 @pytest.mark.parametrize("missing", ["meta/info.json", "meta/tasks.parquet"])
 def test_a_missing_file_is_named(folder: Folder, server: ObjectServer, missing: str) -> None:
     upload(folder.root, server, "/robot", without=missing)

@@ -515,6 +515,10 @@ void RecordWorker::give_back(InFlight& flight) const {
   flight.reserved.release();
   flight.requests.clear();
   flight.call.reset();
+  for (FieldData& field : flight.data.fields) {
+    field.file.reset();
+    field.track.reset();
+  }
   size_t largest = 0;
   flight.data.each_buffer([&](Buffer& buffer) { largest = std::max(largest, buffer.capacity()); });
   for (FieldValue& value : flight.record.fields) {

@@ -15,7 +15,8 @@
 
 namespace headrace {
 
-class File;  // storage/file.h
+class File;         // storage/file.h
+struct VideoTrack;  // codecs/video/video_track.h
 
 // The kind of a field, as operators see it. Each kind has a file in this folder, with its
 // KindRecord (kind.h). Packs store the numbers, so a new kind must take the next one.
@@ -123,6 +124,8 @@ struct FieldData {
   // The open file, instead of `bytes`, if the caller accepts it (RecordData::by_range). shared:
   // with values made from it.
   std::shared_ptr<const File> file = {};
+  // The table of that file, if it is a video whose source has read it. shared: with other records.
+  std::shared_ptr<const VideoTrack> track = {};
 };
 
 }  // namespace headrace

@@ -73,7 +73,8 @@ Result<void> begin_video(const BeginContext& from, FieldValue& value) {
   value.video = {};
   value.bytes = from.data.bytes;
   const ByteRanges file = byte_ranges_of(from.data);
-  const Result<SharedTrack> read = shared_track_of(from.data, file);
+  const Result<SharedTrack> read =
+      from.data.track ? from.data.track : shared_track_of(from.data, file);
   if (!read) {
     Error error = read.error();
     // A record may have several videos, but its key refers to only one of them.

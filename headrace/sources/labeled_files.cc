@@ -49,6 +49,7 @@ void begin_record(int64_t record, size_t fields, size_t buffers, RecordData& out
     field.scalar = 0;
     field.annotated_width = field.annotated_height = 0;
     field.file.reset();
+    field.track.reset();
   }
   if (out.owned.size() < buffers) out.owned.resize(buffers);
 }

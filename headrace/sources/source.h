@@ -60,6 +60,13 @@ class Source : public ParamObject {
                       std::vector<FilePiece>& out) const {
     (void)index, (void)wanted, (void)out;
   }
+  // Whether pieces() can tell all pieces of a record. Where they depend on tables of the files
+  // (videos), and these are not in memory, starts to read the tables and returns false at once; or,
+  // with `wait`, returns when they are read, or could not be: read() reports why.
+  virtual bool prepare_pieces(int64_t index, const std::vector<bool>& wanted, bool wait) const {
+    (void)index, (void)wanted, (void)wait;
+    return true;
+  }
 
   // The distinct sources that records come from, and the one that a field of a record is read from.
   // Views and combinations return the sources that they are made of, which live as long as they do.

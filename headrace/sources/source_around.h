@@ -28,6 +28,9 @@ class SourceAround : public Source {
               std::vector<FilePiece>& out) const override {
     inner_->pieces(index, wanted, out);
   }
+  bool prepare_pieces(int64_t index, const std::vector<bool>& wanted, bool wait) const override {
+    return inner_->prepare_pieces(index, wanted, wait);
+  }
   // If the inner source is its own origin, this source takes its place.
   std::vector<const Source*> origins() const override {
     std::vector<const Source*> out = inner_->origins();

@@ -53,6 +53,9 @@ class View : public Source {
               std::vector<FilePiece>& out) const final {
     base_->pieces(viewed(index), wanted, out);
   }
+  bool prepare_pieces(int64_t index, const std::vector<bool>& wanted, bool wait) const final {
+    return base_->prepare_pieces(viewed(index), wanted, wait);
+  }
 
   std::vector<int64_t> integer_column(std::string_view field) const final {
     const std::vector<int64_t> all = base_->integer_column(field);

@@ -13,15 +13,31 @@ void BurstThreads::call(std::function<void()> work) {
   {
     MutexLock lock(mutex_);
     waiting_.push_back(std::move(work));
-    if (threads_ == most_) return;
+    if (has_thread()) return;
     ++threads_;
   }
+  run();
+}
+
+bool BurstThreads::try_call(std::function<void()> work) {
+  MutexLock lock(mutex_);
+  waiting_.push_back(std::move(work));
+  if (has_thread()) return true;
+  waiting_.pop_back();  // nothing else waits without a thread
+  return false;
+}
+
+// Starts one more, if there may be more.
+bool BurstThreads::has_thread() {
+  if (threads_ == most_) return true;
   try {
     const BlockedSignals blocked;
     std::thread([this] { run(); }).detach();  // wait() waits for its end
+    ++threads_;
   } catch (const std::system_error&) {
-    run();
+    return threads_ > 0;
   }
+  return true;
 }
 
 void BurstThreads::wait() {

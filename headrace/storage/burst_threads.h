@@ -23,10 +23,13 @@ class BurstThreads {
   // Calls start in order. If no thread can be started, they run on the calling thread. `work` must
   // not throw.
   void call(std::function<void()> work) EXCLUDES_LOCK(mutex_);
+  // The same for a caller that must not run it: false if no thread can be started.
+  bool try_call(std::function<void()> work) EXCLUDES_LOCK(mutex_);
   // Returns when no call is running or waiting.
   void wait() EXCLUDES_LOCK(mutex_);
 
  private:
+  bool has_thread() REQUIRES_LOCK(mutex_);
   void run() EXCLUDES_LOCK(mutex_);
 
   const size_t most_;

@@ -27,6 +27,7 @@ Result<std::span<const uint8_t>> ByteRanges::at(uint64_t offset, uint64_t count)
   offset = std::min(offset, size_);
   count = std::min(count, size_ - offset);
   if (!opened_) return memory_.subspan(size_t(offset), size_t(count));
+  if (const auto held = opened_->file->held(offset, count)) return *held;
   if (count > kMax) return above_cap_error(opened_->file->path(), count, kMax);
   return opened_->window.at(offset, size_t(count));
 }
@@ -36,6 +37,7 @@ Result<std::span<const uint8_t>> ByteRanges::keep(uint64_t offset, uint64_t coun
   if (!opened_) return at(offset, count);
   offset = std::min(offset, size_);
   count = std::min(count, size_ - offset);
+  if (const auto held = opened_->file->held(offset, count)) return *held;
   if (count > kMax) return above_cap_error(opened_->file->path(), count, kMax);
   memory.resize(size_t(count));
   if (Result<void> read = this->read(offset, {memory.data(), memory.size()}); !read) {

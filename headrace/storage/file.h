@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,11 @@ class File {
   // For one thread that reads the file once, sequentially and in small pieces (scanned_file.h).
   static Result<File> open_to_scan(const std::string& path);
 
+  // A file that is implemented by another class than those of its storage.
+  static File around(std::string path, std::unique_ptr<OpenFile> open) {
+    return {std::move(path), std::move(open)};
+  }
+
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }  // when the file was opened
   // The piece, for callers that request many at once; its identity is set only for an asynchronous
@@ -45,6 +51,11 @@ class File {
   }
   // Hints that these bytes will be read soon; may do nothing.
   void will_read(uint64_t offset, uint64_t bytes) const { open_->will_read(offset, bytes); }
+  // As in OpenFile.
+  std::optional<std::span<const uint8_t>> held(uint64_t offset, uint64_t bytes) const {
+    return open_->held(offset, bytes);
+  }
+  size_t held_bytes() const { return open_->held_bytes(); }
   // Distinguishes this file from one that replaces or changes it.
   Result<FileIdentity> identity() const { return open_->identity(); }
 

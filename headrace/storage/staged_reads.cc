@@ -43,4 +43,17 @@ bool StagedReads::take(std::string_view path, uint64_t offset, uint64_t bytes, B
   return false;
 }
 
+std::shared_ptr<const Buffer> StagedReads::share(std::string_view path, uint64_t offset,
+                                                 uint64_t bytes) {
+  for (StagedPiece& each : staged) {
+    if (!each.memory || each.piece.offset != offset || each.memory->size() != bytes ||
+        each.piece.path != path) {
+      continue;
+    }
+    each.alone = false;
+    return each.memory;
+  }
+  return nullptr;
+}
+
 }  // namespace headrace

@@ -37,6 +37,10 @@ class StagedReads {
   // Moves a staged piece of exactly these bytes to `out` without a copy, if it has no other user.
   // It is then no longer staged. False: `out` is unchanged.
   static bool take(std::string_view path, uint64_t offset, uint64_t bytes, Buffer& out);
+  // The memory of a staged piece of exactly these bytes, to be used by others as well; null if
+  // there is none.
+  static std::shared_ptr<const Buffer> share(std::string_view path, uint64_t offset,
+                                             uint64_t bytes);
 
  private:
   const std::span<StagedPiece> outer_;

@@ -67,6 +67,12 @@ class OpenFile {
   virtual std::optional<FileIdentity> known() const { return {}; }
   // Hints that these bytes will be read soon; may do nothing.
   virtual void will_read(uint64_t offset, uint64_t bytes) const { (void)offset, (void)bytes; }
+  // The bytes, if all of them are in memory (held_file.h), where they stay as long as this exists.
+  virtual std::optional<std::span<const uint8_t>> held(uint64_t offset, uint64_t bytes) const {
+    (void)offset, (void)bytes;
+    return {};
+  }
+  virtual size_t held_bytes() const { return 0; }
 };
 
 // A piece of a file.
@@ -76,6 +82,9 @@ struct FilePiece {
   std::string path = {};
   uint64_t offset = 0, bytes = kWhole;
   std::optional<FileIdentity> known = {};  // expected identity; otherwise HR0208
+  // Other records need exactly the same piece: those that are read ahead at the same time share
+  // its memory.
+  bool shared = false;
 };
 
 // A read that completes later. `done` is called once, with the read itself, from any thread,

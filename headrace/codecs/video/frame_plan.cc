@@ -21,11 +21,6 @@ constexpr int kX264AsSpecified = 151;
 // Maximum number of frames held back for those that are shown before them: pyramids of B pictures
 // need two or three.
 constexpr size_t kMaxAhead = 4;
-constexpr uint32_t kFarthestAhead = 16;
-
-bool delays_output(VideoCodec codec) {
-  return codec == VideoCodec::kH264 || codec == VideoCodec::kHEVC || codec == VideoCodec::kMPEG4;
-}
 
 // Packets [begin, end] that are fed without a restart.
 struct Pass {
@@ -83,7 +78,8 @@ class Planner {
     if (passes.empty()) return out;
     std::vector<uint32_t> wanted = out.kept;
     std::sort(wanted.begin(), wanted.end());
-    if (passes.front().begin > 0 && needs_first_packet()) {
+    if (passes.front().begin > 0 && inspects_first_packet(track_.codec) &&
+        needs_first_packet(track_, bytes_of(0, kFirstBytes))) {
       out.feeds.push_back({.packet = 0, .restart = true});
     }
     std::optional<uint32_t> measuring;  // packet from which the decoder last learned the field
@@ -97,10 +93,10 @@ class Planner {
 
  private:
   // Valid until the next call.
-  std::span<const uint8_t> bytes_of(uint32_t packet) const {
+  std::span<const uint8_t> bytes_of(uint32_t packet, uint32_t most = UINT32_MAX) const {
     const MediaPacket& where = track_.packets[packet];
     const Result<std::span<const uint8_t>> bytes =
-        file_.at(static_cast<uint64_t>(where.offset), where.size);
+        file_.at(static_cast<uint64_t>(where.offset), std::min(where.size, most));
     return bytes ? *bytes : std::span<const uint8_t>();
   }
 
@@ -192,23 +188,6 @@ class Planner {
     }
   }
 
-  bool needs_first_packet() const {
-    if (track_.codec == VideoCodec::kMPEG4) return takes_layer_from_first();
-    const std::optional<int> build =
-        framing_ ? x264_build(*framing_, bytes_of(0)) : std::optional<int>();
-    return build && *build < kX264AsSpecified;
-  }
-
-  // For MPEG-4, a decoder applies what a stream says about its encoder (rounding, bugs) and layer
-  // to all later pictures.
-  bool takes_layer_from_first() const {
-    Mpeg4Layer known, first;
-    known.learn(track_.parameters);
-    first.learn(bytes_of(0));
-    return (first.names_encoder && !known.names_encoder) ||
-           (first.time_bits > 0 && known.time_bits == 0);
-  }
-
   const VideoTrack& track_;
   const ByteRanges& file_;
   const std::optional<NalFraming> framing_;
@@ -216,6 +195,28 @@ class Planner {
 };
 
 }  // namespace
+
+bool delays_output(VideoCodec codec) {
+  return codec == VideoCodec::kH264 || codec == VideoCodec::kHEVC || codec == VideoCodec::kMPEG4;
+}
+
+bool inspects_first_packet(VideoCodec codec) {
+  return codec == VideoCodec::kH264 || codec == VideoCodec::kMPEG4;
+}
+
+bool needs_first_packet(const VideoTrack& track, std::span<const uint8_t> first) {
+  if (track.codec != VideoCodec::kMPEG4) {
+    const std::optional<NalFraming> framing = nal_framing(track.codec, track.parameters);
+    const std::optional<int> build = framing ? x264_build(*framing, first) : std::optional<int>();
+    return build && *build < kX264AsSpecified;
+  }
+  // A decoder applies what a stream says about its encoder (rounding, bugs) and layer to all later
+  // pictures.
+  Mpeg4Layer known, its;
+  known.learn(track.parameters);
+  its.learn(first);
+  return (its.names_encoder && !known.names_encoder) || (its.time_bits > 0 && known.time_bits == 0);
+}
 
 FramePlan plan_frames(const VideoTrack& track, const ByteRanges& file,
                       std::span<const uint32_t> frames) {

@@ -32,6 +32,17 @@ struct FramePlan {
   std::vector<uint32_t> ahead = {};
 };
 
+// Whether decoders of this codec hold frames back, so that plans have packets `ahead`: at most
+// kFarthestAhead after the last one of the feeds.
+bool delays_output(VideoCodec codec);
+inline constexpr uint32_t kFarthestAhead = 16;
+
+// Whether the first kFirstBytes of packet 0 are inspected for every plan of this codec, and whether
+// a decoder must be fed that packet because of them.
+bool inspects_first_packet(VideoCodec codec);
+bool needs_first_packet(const VideoTrack& track, std::span<const uint8_t> first);
+inline constexpr uint32_t kFirstBytes = 4096;
+
 // A packet that cannot be read counts as needed; reading it again reports the error. REQUIRES:
 // frame numbers ascend without duplicates; `file` is what the track was read from.
 FramePlan plan_frames(const VideoTrack& track, const ByteRanges& file,

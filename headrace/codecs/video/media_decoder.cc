@@ -31,13 +31,22 @@ constexpr size_t kMaxReordered = 16;
 // A frame's size including the codecs' padding.
 int64_t widest(int size) { return (int64_t{size} + 127) / 128 * 128 + 128; }
 
+// Valid until the next call; empty if they cannot be read: writing them reports the error.
+std::span<const uint8_t> bytes_of(const VideoTrack& track, const ByteRanges& file, uint32_t packet,
+                                  uint32_t most = UINT32_MAX) {
+  const MediaPacket& where = track.packets[packet];
+  const Result<std::span<const uint8_t>> bytes =
+      file.at(static_cast<uint64_t>(where.offset), std::min(where.size, most));
+  return bytes ? *bytes : std::span<const uint8_t>();
+}
+
 // The x264 build that made a stream. Early builds had a bug in 4:4:4 that decoders compensate for
 // if they know the build, which is only in the first packet.
-int x264_build(const VideoTrack& track, std::span<const uint8_t> first) {
+int x264_build(const VideoTrack& track, const ByteRanges& file) {
   if (track.codec != VideoCodec::kH264) return -1;
   constexpr std::string_view kIntroduction = "x264 - core ";
-  const std::string_view text(reinterpret_cast<const char*>(first.data()),
-                              std::min<size_t>(first.size(), 4096));
+  const std::span<const uint8_t> first = bytes_of(track, file, 0, kFirstBytes);
+  const std::string_view text(reinterpret_cast<const char*>(first.data()), first.size());
   const size_t at = text.find(kIntroduction);
   if (at == text.npos) return -1;
   int build = 0;
@@ -71,15 +80,6 @@ int reorder_of(const VideoTrack& track, const FedPackets& fed,
 bool packet_is_inside(const MediaPacket& packet, const ByteRanges& file) {
   return packet.offset >= 0 && static_cast<uint64_t>(packet.offset) <= file.size() &&
          packet.size <= file.size() - static_cast<uint64_t>(packet.offset);
-}
-
-// Valid until the next call; empty if they cannot be read: writing them reports the error.
-std::span<const uint8_t> bytes_of(const VideoTrack& track, const ByteRanges& file,
-                                  uint32_t packet) {
-  const MediaPacket& where = track.packets[packet];
-  const Result<std::span<const uint8_t>> bytes =
-      file.at(static_cast<uint64_t>(where.offset), where.size);
-  return bytes ? *bytes : std::span<const uint8_t>();
 }
 
 }  // namespace
@@ -266,7 +266,7 @@ class MediaDecoder final : public VideoDecoder {
         process_->ask({.kind = media::RequestKind::kOpen,
                        .codec = static_cast<uint32_t>(track.codec),
                        .parameter_bytes = static_cast<uint32_t>(track.parameters.size()),
-                       .x264_build = x264_build(track, bytes_of(track, file, 0)),
+                       .x264_build = x264_build(track, file),
                        .max_pixels = pixels},
                       patience);
     if (!reply) return std::move(reply.error());

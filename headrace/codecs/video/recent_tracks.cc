@@ -24,7 +24,8 @@ void RecentTracks::add(const std::string& path, const FileIdentity& identity,
                        std::shared_ptr<const VideoTrack> track) {
   const size_t bytes = sizeof(Kept) + path.size() + sizeof(VideoTrack) + track->parameters.size() +
                        track->packets.size() * sizeof(MediaPacket) +
-                       track->frames.size() * sizeof(uint32_t);
+                       track->frames.size() * sizeof(uint32_t) +
+                       (track->first_packet ? track->first_packet->capacity() : 0);
   if (bytes > budget_bytes_) return;
   const MutexLock lock(mutex_);
   // The track of another thread, which has read the file at the same time.
@@ -42,8 +43,9 @@ void RecentTracks::drop(std::list<Kept>::iterator kept) {
 }
 
 RecentTracks& RecentTracks::of_process() {
-  static RecentTracks tracks(size_t{64} << 20);
-  return tracks;
+  // Never destroyed: threads that read tables may use it at exit.
+  static RecentTracks* const tracks = new RecentTracks(size_t{64} << 20);
+  return *tracks;
 }
 
 }  // namespace headrace

@@ -8,8 +8,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "headrace/base/buffer.h"
 #include "headrace/codecs/media/media_packet.h"
 
 namespace headrace {
@@ -51,6 +53,9 @@ struct VideoTrack {
   std::vector<MediaPacket> packets;
   std::vector<uint32_t> frames;  // for each frame, the number of its packet
   int64_t duration = 0;          // ticks, to the end of the last frame
+  // The first bytes of packet 0, if they are kept with the table (ranged_videos.h). shared: by
+  // copies.
+  std::shared_ptr<const Buffer> first_packet = {};
 
   double seconds(int64_t ticks) const {
     return static_cast<double>(ticks) * static_cast<double>(ticks_divisor) /

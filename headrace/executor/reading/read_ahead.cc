@@ -110,8 +110,14 @@ void ReadAhead::drop(int64_t below) {
 void ReadAhead::drop_one(std::map<int64_t, Entry>::iterator entry) {
   share_.held -= entry->second.bytes;
   share_.dropped += entry->second.arriving;
-  for (const PlannedPieces::Iterator piece : entry->second.unsent) planned_.erase(piece);
+  const auto unsent = std::move(entry->second.unsent);
   entries_.erase(entry);
+  for (const PlannedPieces::Iterator piece : unsent) {
+    const FilePiece dropped = std::move(piece->second.piece);
+    planned_.erase(piece);
+    // Those that wait for it read it themselves.
+    if (dropped.shared && arrived_for_others(dropped, nullptr)) changed_.notify_all();
+  }
 }
 
 void ReadAhead::set_terms(size_t max_bytes, RecordData& out) const {

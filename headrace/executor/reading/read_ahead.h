@@ -36,6 +36,7 @@
 #include "headrace/executor/reading/read_counts.h"
 #include "headrace/executor/reading/read_depth.h"
 #include "headrace/executor/reading/read_share.h"
+#include "headrace/executor/reading/shared_pieces.h"
 #include "headrace/sources/source.h"
 #include "headrace/storage/async_storage.h"
 #include "headrace/storage/staged_reads.h"
@@ -144,9 +145,13 @@ class ReadAhead {
   void claim_alone(int64_t number) REQUIRES_LOCK(mutex_);
   bool may_claim_on(int64_t depth) const REQUIRES_LOCK(mutex_);
   bool claim_read(bool needed) REQUIRES_LOCK(mutex_);
+  void plan(FilePiece piece, size_t reserved, int64_t index, Entry& entry) REQUIRES_LOCK(mutex_);
+  void prepare_further() REQUIRES_LOCK(mutex_);
   void send(PlannedPieces::Iterator piece, std::vector<NeighborsPtr>& out) REQUIRES_LOCK(mutex_);
   static ScatterRead read_of(const NeighborsPtr& neighbors, std::shared_ptr<Inbox> inbox);
   void arrived(Neighbors& neighbors, AsyncRead* read) EXCLUDES_LOCK(mutex_);
+  bool arrived_for_others(const FilePiece& piece, const std::shared_ptr<Buffer>& memory)
+      REQUIRES_LOCK(mutex_);
 
   const SourcePtr source_;
   const std::vector<bool> wanted_, by_range_;
@@ -165,6 +170,7 @@ class ReadAhead {
   int64_t sent_ GUARDED_BY(mutex_) = 0;  // first of these whose pieces are not all requested
   int64_t spread_ GUARDED_BY(mutex_) = 0, at_once_ GUARDED_BY(mutex_) = 0;
   PlannedPieces planned_ GUARDED_BY(mutex_);        // of entries, `unsent`
+  SharedPieces shared_ GUARDED_BY(mutex_);          // of entries, and of records of workers
   bool have_neighbors_ GUARDED_BY(mutex_) = false;  // the records, in their files
   int64_t awaited_ GUARDED_BY(mutex_) = -1;         // last number that a worker waits for
   std::map<int64_t, Entry> entries_ GUARDED_BY(mutex_);

@@ -19,6 +19,9 @@ namespace {
 
 // Maximum number of pieces that are claimed but not requested; each takes about 300 bytes.
 constexpr int64_t kMaxPlanned = 1 << 16;
+// Records whose pieces are prepared after one that has to wait for that: so few that their tables
+// are still in memory when they are claimed.
+constexpr int64_t kPreparedAhead = 8;
 
 // The error of ReadDeadline, for a record of a source.
 Error too_late(const Source& source, const std::vector<bool>& wanted, int64_t index) {
@@ -74,6 +77,10 @@ bool ReadAhead::may_claim_on(int64_t depth) const {
 // Claims the next record. False if there is no room for it.
 bool ReadAhead::claim_read(bool needed) {
   const int64_t index = index_of_(next_ - base_);
+  if (!source_->prepare_pieces(index, wanted_, /*wait=*/false)) {
+    prepare_further();
+    if (!needed) return false;
+  }
   std::vector<FilePiece> pieces;
   source_->pieces(index, wanted_, pieces);
   const size_t share_of_whole = std::min(share_.expected(), share_.allowance());
@@ -92,10 +99,8 @@ bool ReadAhead::claim_read(bool needed) {
   // The other half is for the records of workers, which may include a huge one.
   if (!needed && !(share_.fits(bytes) && share_.held + share_.dropped + bytes <= share_bytes_ / 2))
     return false;
-  Entry entry{.ready = pieces.empty(),
-              .index = index,
-              .bytes = bytes,
-              .missing = static_cast<int>(pieces.size())};
+  have_neighbors_ = !pieces.empty() && !is_whole(pieces.front());
+  Entry entry{.index = index, .bytes = bytes, .missing = static_cast<int>(pieces.size())};
   entry.pieces.reserve(pieces.size());  // so that nothing is allocated when they arrive
   entry.unsent.reserve(pieces.size());
   const auto claimed = entries_.emplace(next_, std::move(entry)).first;
@@ -103,23 +108,55 @@ bool ReadAhead::claim_read(bool needed) {
   try {
     for (FilePiece& piece : pieces) {
       const size_t reserved = reserved_for(piece);
-      if (const auto planned = planned_.add(
-              {.piece = std::move(piece), .reserved = reserved, .number = next_, .index = index})) {
-        claimed->second.unsent.push_back(*planned);
-      } else {
-        --claimed->second.missing;
-        claimed->second.bytes -= reserved;
-        share_.held -= reserved;
-      }
+      plan(std::move(piece), reserved, index, claimed->second);
     }
   } catch (...) {
     drop_one(claimed);
     throw;
   }
-  have_neighbors_ =
-      !claimed->second.unsent.empty() && !is_whole(claimed->second.unsent.front()->second.piece);
+  claimed->second.ready = claimed->second.missing == 0;
   ++next_;
   return true;
+}
+
+// Plans the request of a piece of the next record, unless the piece is there or under way.
+void ReadAhead::plan(FilePiece piece, size_t reserved, int64_t index, Entry& entry) {
+  if (piece.shared) {
+    SharedPieces::Found found = shared_.find(piece, next_);
+    if (found.memory) {
+      const auto bytes = found.memory->bytes();
+      entry.pieces.push_back(
+          {.piece = std::move(piece), .bytes = bytes, .memory = std::move(found.memory)});
+      --entry.missing;
+    }
+    if (!found.is_new) return;
+  }
+  std::optional<PlannedPieces::Iterator> planned;
+  try {
+    planned = planned_.add({.piece = piece.shared ? FilePiece(piece) : std::move(piece),
+                            .reserved = reserved,
+                            .number = next_,
+                            .index = index});
+  } catch (...) {
+    if (piece.shared) (void)shared_.arrived(piece, nullptr);  // it was new, so no record waits
+    throw;
+  }
+  if (planned) {
+    entry.unsent.push_back(*planned);
+  } else {
+    --entry.missing;
+    entry.bytes -= reserved;
+    share_.held -= reserved;
+  }
+}
+
+// The next record waits for tables of its files: those of the following records are read at the
+// same time.
+void ReadAhead::prepare_further() {
+  const int64_t last = std::min(end(), next_ + kPreparedAhead);
+  for (int64_t number = next_ + 1; number < last; ++number) {
+    (void)source_->prepare_pieces(index_of_(number - base_), wanted_, /*wait=*/false);
+  }
 }
 
 // Requests a piece together with its claimed neighborhood.
@@ -226,6 +263,12 @@ void ReadAhead::arrived(Neighbors& neighbors, AsyncRead* read) {
   MutexLock lock(mutex_);
   depth_.arrived(now() - neighbors.submitted);
   for (Neighbors::Part& part : neighbors.parts) {
+    try {
+      if (good && !part.memory) part.memory = std::make_shared<Buffer>(std::move(read->bytes));
+    } catch (const std::bad_alloc&) {
+      // Handled like a failed read.
+    }
+    if (part.piece.shared) anybody |= arrived_for_others(part.piece, good ? part.memory : nullptr);
     const auto found = entries_.find(part.number);
     if (found == entries_.end()) {
       share_.dropped -= part.reserved;
@@ -233,14 +276,10 @@ void ReadAhead::arrived(Neighbors& neighbors, AsyncRead* read) {
     }
     Entry& entry = found->second;
     entry.arriving -= part.reserved;
-    try {
-      if (good && !part.memory) part.memory = std::make_shared<Buffer>(std::move(read->bytes));
-    } catch (const std::bad_alloc&) {
-      // Handled like a failed read.
-    }
     entry.failed |= !good || !part.memory;
     if (!entry.failed) {
       const auto bytes = part.memory->bytes();
+      const bool alone = !part.shared && !part.piece.shared;
       if (is_whole(part.piece)) {
         counts_.bytes += bytes.size();
         entry.bytes += bytes.size() - part.reserved;
@@ -249,7 +288,7 @@ void ReadAhead::arrived(Neighbors& neighbors, AsyncRead* read) {
       entry.pieces.push_back({.piece = std::move(part.piece),
                               .bytes = bytes,
                               .memory = std::move(part.memory),
-                              .alone = !part.shared});
+                              .alone = alone});
     }
     entry.ready = --entry.missing == 0;
     anybody |= entry.ready;
@@ -257,11 +296,34 @@ void ReadAhead::arrived(Neighbors& neighbors, AsyncRead* read) {
   if (anybody && wait_for_reads_ > 0) changed_.notify_all();
 }
 
+// Gives a shared piece to the records that wait for it; null: it could not be read. Returns whether
+// one of them is complete.
+bool ReadAhead::arrived_for_others(const FilePiece& piece, const std::shared_ptr<Buffer>& memory) {
+  bool anybody = false;
+  for (const int64_t number : shared_.arrived(piece, memory)) {
+    const auto found = entries_.find(number);
+    if (found == entries_.end()) continue;
+    Entry& entry = found->second;
+    try {
+      if (memory) {
+        entry.pieces.push_back({.piece = piece, .bytes = memory->bytes(), .memory = memory});
+      }
+      entry.failed |= !memory;
+    } catch (const std::bad_alloc&) {
+      entry.failed = true;
+    }
+    entry.ready = --entry.missing == 0;
+    anybody |= entry.ready;
+  }
+  return anybody;
+}
+
 size_t ReadAhead::fetch_async(int64_t number, int64_t index, RecordData& out, bool may_wait) {
-  submit(number);
-  Entry entry;
   const ReadDeadline deadline(record_timeout_);
   const double begin = now();
+  (void)source_->prepare_pieces(index, wanted_, /*wait=*/true);
+  submit(number);
+  Entry entry;
   {
     MutexLock lock(mutex_);
     depth_.taken(begin);

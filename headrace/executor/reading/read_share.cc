@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/reading/read_share.h"
 
+#include "headrace/storage/file.h"
 #include "headrace/storage/file_window.h"
 
 namespace headrace {
@@ -15,7 +16,9 @@ constexpr size_t kUnknown = size_t{1} << 20;
 size_t bytes_of(const RecordData& data) {
   size_t bytes = data.row_indexes.capacity();
   data.each_buffer([&](const Buffer& buffer) { bytes += buffer.capacity(); });
-  for (const FieldData& field : data.fields) bytes += field.file ? FileWindow::kLargest : 0;
+  for (const FieldData& field : data.fields) {
+    if (field.file) bytes += std::max(FileWindow::kLargest, field.file->held_bytes());
+  }
   return bytes;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // VideoFramesAt: the frames at the times that the record lists.
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "headrace/base/registry.h"
+#include "headrace/codecs/video/frame_times.h"
 #include "headrace/ops/picture_op.h"
 #include "headrace/ops/video/clip_frames.h"
 
@@ -35,22 +35,6 @@ std::vector<double> numbers_of(const FieldValue& value) {
   };
   if (value.dtype == DType::kInt64) return all(int64_t{});
   return value.dtype == DType::kFloat64 ? all(double{}) : all(float{});
-}
-
-double begin_of(const VideoTrack& track, size_t frame) {
-  return track.seconds(track.packets[track.frames[frame]].pts);
-}
-
-// The frame that begins nearest to that second; the first of two that are equally near.
-size_t nearest_frame(const VideoTrack& track, double seconds) {
-  const auto after = std::ranges::partition_point(track.frames, [&](uint32_t packet) {
-    return track.seconds(track.packets[packet].pts) < seconds;
-  });
-  const auto number = static_cast<size_t>(after - track.frames.begin());
-  if (number == 0) return 0;
-  if (number == track.frames.size()) return number - 1;
-  const bool is_later = begin_of(track, number) - seconds < seconds - begin_of(track, number - 1);
-  return is_later ? number : number - 1;
 }
 
 class VideoFramesAt final : public Op {
@@ -95,8 +79,8 @@ class VideoFramesAt final : public Op {
     }
     std::vector<uint32_t> frames;
     for (const double time : times) {
-      const size_t frame = std::isfinite(time) ? nearest_frame(track, time) : 0;
-      const double begin = begin_of(track, frame);
+      const size_t frame = nearest_frame(track, time);
+      const double begin = begin_of_frame(track, frame);
       if (!(std::abs(begin - time) <= tolerance_)) return missing(track, time, frame);
       frames.push_back(static_cast<uint32_t>(frame));
     }
@@ -109,8 +93,8 @@ class VideoFramesAt final : public Op {
     return {.code = &kNoFrameThere,
             .what = "\"" + form_.at + "\" has " + std::to_string(time) +
                     " s, and the nearest frame, " + std::to_string(nearest) + ", begins at " +
-                    std::to_string(begin_of(track, nearest)) + " s; the last one, " +
-                    std::to_string(last) + ", at " + std::to_string(begin_of(track, last)) +
+                    std::to_string(begin_of_frame(track, nearest)) + " s; the last one, " +
+                    std::to_string(last) + ", at " + std::to_string(begin_of_frame(track, last)) +
                     " s; tolerance_s is " + std::to_string(tolerance_)};
   }
 

@@ -53,6 +53,7 @@ Field make_files(PathColumn& files, const Column& column, Cell& cell) {
   check_which(files.which, files.paths.size(), column);
   cell.which = std::move(files.which);
   cell.root = files.root;
+  cell.times = files.times;
   cell.folder = current_folder();
   if (!files.root.empty()) {
     if (!files.outside) refuse_outside(cell.names, "");

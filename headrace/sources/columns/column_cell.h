@@ -27,6 +27,7 @@ struct Cell {
   std::vector<uint32_t> which;     // kFile, kText: as in PathColumn
   std::string root;                // kFile: as in PathColumn
   std::string folder;              // kFile: the current folder at creation
+  std::string times;               // kFile: as in PathColumn
   FileArray array;                 // kFileArray
   BlobColumn blobs;                // kBlob
   std::vector<int64_t> part_ends;  // kBlob, kWindow: end of each part, as a record number
@@ -38,6 +39,10 @@ struct Cell {
 
   std::string_view name(int64_t record) const {
     return names[which.empty() ? record : which[record]];
+  }
+  // The file's number among the paths of a kFile.
+  size_t file_number(int64_t record) const {
+    return static_cast<size_t>(which.empty() ? record : which[record]);
   }
   // For kFile. Relative paths do not depend on the current folder at the time of the call.
   void set_path(int64_t record, std::string& path) const;

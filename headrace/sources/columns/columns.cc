@@ -5,6 +5,7 @@
 
 #include "headrace/base/text.h"
 #include "headrace/sources/columns/column_cell.h"
+#include "headrace/sources/columns/column_video.h"
 #include "headrace/sources/field_names.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/sources/named_files.h"
@@ -40,6 +41,7 @@ class ColumnSource final : public Source {
       buffers_ += cell.buffers();
       async_ |= is_async(cell, size_);
       add_cell(schema_[i], cell, size_, print);
+      videos_.push_back(VideoColumn::of(schema_, cells_, i, size_));
     }
     fingerprint_ = print.value();
   }
@@ -53,8 +55,24 @@ class ColumnSource final : public Source {
   void pieces(int64_t index, const std::vector<bool>& wanted,
               std::vector<FilePiece>& out) const override {
     for (size_t field = 0; async_ && field < cells_.size(); ++field) {
-      if (wanted[field]) add_pieces(cells_[field], index, out);
+      if (!wanted[field]) continue;
+      if (videos_[field]) {
+        videos_[field]->add_pieces(index, out);
+      } else {
+        add_pieces(cells_[field], index, out);
+      }
     }
+  }
+  bool prepare_pieces(int64_t index, const std::vector<bool>& wanted, bool wait) const override {
+    bool is_ready = true;
+    for (size_t field = 0; async_ && field < videos_.size(); ++field) {
+      if (wanted[field] && videos_[field]) is_ready &= videos_[field]->prepare(index, false);
+    }
+    // Only now, so that the tables of all its videos are read at once.
+    for (size_t field = 0; wait && !is_ready && field < videos_.size(); ++field) {
+      if (wanted[field] && videos_[field]) videos_[field]->prepare(index, true);
+    }
+    return is_ready || wait;
   }
   uint64_t fingerprint() const override { return fingerprint_; }
   bool shares_files(size_t field) const override {
@@ -68,7 +86,12 @@ class ColumnSource final : public Source {
       const int64_t record = indices[i];
       begin_record(record, cells_.size(), buffers_, out[i]);
       for (size_t field = 0; field < cells_.size(); ++field) {
-        if (wanted[field]) read_cell(cells_[field], record, field, path, out[i]);
+        if (!wanted[field]) continue;
+        if (videos_[field] && out[i].by_range && (*out[i].by_range)[field]) {
+          videos_[field]->read(record, field, out[i]);
+        } else {
+          read_cell(cells_[field], record, field, path, out[i]);
+        }
       }
     }
   }
@@ -243,6 +266,8 @@ class ColumnSource final : public Source {
   std::string title_;
   size_t buffers_ = 0;  // for reading a record
   bool async_ = false;  // some files are in an asynchronous storage
+  // By field; null for all others. They refer to cells_.
+  std::vector<std::unique_ptr<const VideoColumn>> videos_;
   uint64_t fingerprint_ = 0;
 };
 

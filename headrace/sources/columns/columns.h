@@ -64,6 +64,10 @@ struct PathColumn {
   // caller.
   std::string root = {};
   bool outside = false;
+  // For videos that records share: the column with the times of each record's frames, one or more
+  // float64 in memory (T.VideoFramesAt). Then only their bytes are requested from an asynchronous
+  // storage, instead of the file for each record.
+  std::string times = {};
 };
 
 // Strings. A column named "label" becomes class numbers, with the class names sorted.

@@ -164,6 +164,10 @@ class Concat final : public Source {
     const Part& part = part_of(index);
     part.source->pieces(index - part.begin, wanted_of(part, wanted), out);
   }
+  bool prepare_pieces(int64_t index, const std::vector<bool>& wanted, bool wait) const override {
+    const Part& part = part_of(index);
+    return part.source->prepare_pieces(index - part.begin, wanted_of(part, wanted), wait);
+  }
 
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {
@@ -209,14 +213,17 @@ class Concat final : public Source {
 
   void read_part(const Part& part, std::span<const int64_t> indices,
                  const std::vector<bool>& wanted, std::span<RecordData> out) const {
+    const std::vector<bool>* const by_range = out.front().by_range;  // in the joint order
+    const std::vector<bool> own = by_range ? wanted_of(part, *by_range) : std::vector<bool>();
     for (RecordData& record : out) {
-      if (!part.in_order) record.by_range = nullptr;  // by_range is in the joint order
+      if (record.by_range) record.by_range = record.by_range == by_range ? &own : nullptr;
       // Annotated sizes may be left from another part's record, and this part may not set any.
       for (FieldData& field : record.fields) field.annotated_width = field.annotated_height = 0;
     }
     part.source->read(indices, wanted_of(part, wanted), out);
     const Schema& schema = part.source->schema();
     for (RecordData& record : out) {
+      record.by_range = by_range;
       if (!part.in_order) {
         std::vector<FieldData> fields(record.fields.size());
         for (size_t i = 0; i < fields.size(); ++i) {

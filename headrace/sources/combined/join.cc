@@ -129,6 +129,11 @@ class Join final : public Source {
     left_->pieces(pairs_[index].left, of_left, out);
     right_->pieces(pairs_[index].right, of_right, out);
   }
+  bool prepare_pieces(int64_t index, const std::vector<bool>& wanted, bool wait) const override {
+    const auto [of_left, of_right] = divided(wanted);
+    const bool left = left_->prepare_pieces(pairs_[index].left, of_left, wait);
+    return right_->prepare_pieces(pairs_[index].right, of_right, wait) && left;
+  }
 
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {

@@ -12,7 +12,7 @@ import numpy as np
 from headrace import _core, arguments
 from headrace.errors import Error, declare, did_you_mean
 from headrace.sources.lerobot.episodes import OVERLAP, Episodes, read_episodes
-from headrace.sources.lerobot.info import DAMAGED, DEFAULTS, UNSUPPORTED, Feature, Info, read_info
+from headrace.sources.lerobot.info import DAMAGED, DEFAULTS, Feature, Info, read_info
 from headrace.sources.lerobot.selection import BAD_ARGUMENT, SUBTASKS, Selection, select
 from headrace.sources.lerobot.tables import Table, numbers, texts
 from headrace.sources.opening import absolute
@@ -44,7 +44,8 @@ def lerobot(
 ) -> Source:
     """A LeRobot v3 dataset: one record per frame, with LeRobot's field names.
 
-    root: its folder, with meta/, data/ and videos/, on disk; with ``cameras=[]`` also a URL.
+    root: its folder, with meta/, data/ and videos/, on disk or at a URL, of whose videos only the
+    bytes of the requested frames are transferred.
     delta_timestamps: by feature, seconds relative to the record's time: ``{"action": [0, 0.1],
     "observation.images.top": [-0.1, 0]}``. The feature is then (T, ...), and ``<feature>_is_pad``
     (T,) bool marks times beyond the episode's ends, for which its first or last frame is repeated.
@@ -80,11 +81,6 @@ def lerobot(
             f"delta_timestamps is a {type(deltas).__name__}", hint='{"action": [0.0, 0.1]}'
         )
     selected = select(info, cameras, features, deltas)
-    if selected.cameras and _core.scheme_of(place):  # each record would transfer its whole file
-        raise UNSUPPORTED.error(
-            f"{place} is not a local folder: its tables can be read, but not its videos",
-            hint="cameras=[], or download it first: `hf download --repo-type dataset`",
-        )
     offsets = _offsets(info, deltas, selected, tolerance)
     if not info.episodes:
         raise DAMAGED.error(f"{place} has no episodes")
@@ -283,7 +279,7 @@ class _Columns:
     def add_camera(self, camera: str) -> None:
         part = self._episodes.parts[camera]
         for path in part.files:
-            if not self._info.has(path):
+            if not self._info.is_far and not self._info.has(path):  # else at their first records
                 raise DAMAGED.error(
                     f"{self._info.file(path)} does not exist",
                     hint="download the videos, or exclude the camera with cameras=[...]",
@@ -291,7 +287,14 @@ class _Columns:
         lengths = self._episodes.lengths
         which = np.repeat(part.which, lengths)
         times = self._exact_times + np.repeat(part.begins, lengths)
-        self._list.add_paths(camera, part.files, root=self._info.root, kind="video", which=which)
+        self._list.add_paths(
+            camera,
+            part.files,
+            root=self._info.root,
+            kind="video",
+            which=which,
+            times=f"{camera}_times",
+        )
         offsets = self._offsets.get(camera, [0])
         if len(offsets) > 1:
             self._list.add_window(f"{camera}_times", times, offsets, self._ends.tolist())

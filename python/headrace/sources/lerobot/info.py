@@ -66,10 +66,15 @@ class Info(NamedTuple):
     def file(self, *parts: str) -> str:
         return os.path.join(self.root, *parts)
 
+    @property
+    def is_far(self) -> bool:
+        """Whether it is not in the local file system: each look at a file is a request."""
+        return bool(_core.scheme_of(self.root))
+
     def has(self, *parts: str) -> bool:
         """Whether the dataset has this file, in any storage."""
         path = self.file(*parts)
-        if not _core.scheme_of(self.root):
+        if not self.is_far:
             return os.path.isfile(path)
         try:
             _core.StoredFiles([path])

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a file that a decoder will need for given frames, from the file's tables alone: for
+// storage in which each read takes long, so that all of them are requested together and in advance.
+// Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headrace/codecs/video/video_track.h"
+
+namespace headrace {
+
+// Whole packets of one group of pictures, which follow each other in the file.
+struct PacketRange {
+  uint64_t offset = 0, bytes = 0;
+  bool operator==(const PacketRange&) const = default;
+};
+
+// The packets from the key frame before each frame on, in ascending order without duplicates. A
+// group of pictures is divided into ranges of about kRangeBytes, at the same packets for all
+// frames: frames that need the same packets have the same ranges.
+//
+// plan_frames() may need other packets, which its reader has to read on its own: before a key frame
+// at which a decoder cannot begin, and packet 0 of some streams. REQUIRES: the track has these
+// frames.
+std::vector<PacketRange> ranges_of_frames(const VideoTrack& track,
+                                          std::span<const uint32_t> frames);
+
+inline constexpr uint64_t kRangeBytes = uint64_t{256} << 10;
+
+}  // namespace headrace

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces that several records need (FilePiece::shared): each is requested once, and its memory is
+// shared by the records that are read ahead while any of them has it. Guarded by its owner.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headrace/base/buffer.h"
+#include "headrace/storage/storage.h"
+
+namespace headrace {
+
+class SharedPieces {
+ public:
+  struct Found {
+    bool is_new = false;                  // the record has to request it
+    std::shared_ptr<Buffer> memory = {};  // if it is there; shared: by its records
+  };
+  // A record needs this piece. If it is neither new nor there, arrived() will return the record.
+  Found find(const FilePiece& piece, int64_t record);
+  // The piece has arrived; or not, with null: the next record that needs it has to request it.
+  // Returns the records that wait for it. Does not allocate.
+  std::vector<int64_t> arrived(const FilePiece& piece, const std::shared_ptr<Buffer>& memory);
+
+  size_t size() const { return pieces_.size(); }
+
+ private:
+  // Refers to the path of a piece, or to that of a Piece of the map.
+  struct Place {
+    std::string_view path;
+    uint64_t offset, bytes;
+    auto operator<=>(const Place&) const = default;
+  };
+  struct Piece {
+    std::string path;
+    std::weak_ptr<Buffer> memory = {};
+    bool under_way = true;
+    std::vector<int64_t> waiting = {};
+    bool is_gone() const { return !under_way && memory.expired(); }
+  };
+  void drop_gone();
+
+  std::map<Place, std::unique_ptr<Piece>> pieces_;
+  size_t drop_at_ = 64;  // size at which those that are gone are dropped
+};
+
+}  // namespace headrace

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headrace/sources/columns/ranged_videos.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "headrace/codecs/media/mp4_test_boxes.h"
+#include "headrace/codecs/video/frame_ranges.h"
+#include "headrace/storage/memory_files.h"
+#include "headrace/storage/read_deadline.h"
+#include "headrace/storage/staged_reads.h"
+
+namespace headrace {
+namespace ranged_videos_test {
+
+using mp4_test::Bytes;
+
+constexpr size_t kPacket = 3000, kGop = 5;
+constexpr int kPackets = 400;
+constexpr double kFps = 30;
+
+// Packet i is kPacket bytes of the value i, every kGop-th is a key frame.
+Bytes movie_file(bool moov_first) {
+  mp4_test::Movie movie;
+  movie.moov_first = moov_first;
+  for (int i = 0; i < kPackets; ++i) {
+    movie.samples.push_back(
+        {.content = Bytes(kPacket, static_cast<uint8_t>(i)), .key = i % int(kGop) == 0});
+  }
+  return movie.file();
+}
+
+struct Robot {
+  explicit Robot(const Bytes& file, MemoryBehavior behavior = {})
+      : volume("robot", std::move(behavior)), path(volume.write("top.mp4", file)) {}
+  Result<RangedVideo> read(std::vector<double> seconds, uint64_t most = UINT64_MAX) const {
+    return videos.read(0, path, seconds, most);
+  }
+  std::string code_of_read() const {
+    const Result<RangedVideo> got = read({0});
+    return got ? "good" : std::string(got.error().code->id);
+  }
+
+  MemoryVolume volume;
+  const std::string path;
+  RangedVideos videos{1};
+};
+
+void expect_packets(const RangedVideo& video, size_t first, size_t count) {
+  for (size_t i = first; i < first + count; ++i) {
+    const MediaPacket& packet = video.track->packets[i];
+    const auto held = video.file->held(static_cast<uint64_t>(packet.offset), packet.size);
+    ASSERT_TRUE(held) << "packet " << i;
+    EXPECT_TRUE(std::ranges::all_of(*held, [&](uint8_t b) { return b == uint8_t(i); }));
+  }
+}
+
+TEST(RangedVideosOfARobot, ReadTheTableOnceAndThenOnlyTheFrames) {
+  for (const bool moov_first : {true, false}) {
+    const Robot robot(movie_file(moov_first));
+    const Result<RangedVideo> first = robot.read({103 / kFps, 101 / kFps});
+    ASSERT_TRUE(first) << first.error().message();
+    expect_packets(*first, 100, kGop);
+    expect_packets(*first, 0, 1);  // which decoders of H.264 inspect
+    EXPECT_EQ(first->file->held_bytes(), (kGop + 1) * kPacket);
+    EXPECT_LE(robot.volume.bytes_sent(), 80'000u) << "of 1.2 MB, with the table";
+    const uint64_t before = robot.volume.bytes_sent();
+    const int64_t requests = robot.volume.requests();
+    for (const int frame : {200, 203, 399}) {
+      const Result<RangedVideo> next = robot.read({frame / kFps});
+      ASSERT_TRUE(next) << next.error().message();
+      expect_packets(*next, static_cast<size_t>(frame) / kGop * kGop, kGop);
+    }
+    EXPECT_EQ(robot.volume.bytes_sent() - before, 3 * kGop * kPacket);
+    EXPECT_EQ(robot.volume.requests() - requests, 3);
+  }
+}
+
+TEST(RangedVideosOfARobot, KnowTheirPiecesOnceTheTableIsThere) {
+  const Robot robot(movie_file(false), {.latency_seconds = 0.005});
+  const double seconds[] = {11 / kFps, 390 / kFps};
+  std::vector<FilePiece> pieces;
+  EXPECT_FALSE(robot.videos.prepare(0, robot.path, /*wait=*/false));
+  robot.videos.add_pieces(0, robot.path, seconds, pieces);
+  EXPECT_TRUE(pieces.empty());
+  EXPECT_TRUE(robot.videos.prepare(0, robot.path, /*wait=*/true));
+  EXPECT_TRUE(robot.videos.prepare(0, robot.path, /*wait=*/false));
+  robot.videos.add_pieces(0, robot.path, seconds, pieces);
+  ASSERT_EQ(pieces.size(), 2u);
+  std::vector<StagedPiece> staged;
+  for (const FilePiece& piece : pieces) {
+    EXPECT_EQ(piece.bytes, kGop * kPacket);
+    EXPECT_TRUE(piece.shared);
+    EXPECT_TRUE(piece.known);
+    auto memory = std::make_shared<Buffer>(piece.bytes);
+    staged.push_back({.piece = piece, .bytes = memory->bytes(), .memory = memory});
+  }
+  const int64_t before = robot.volume.requests();
+  const StagedReads reads(staged);
+  const Result<RangedVideo> video = robot.read({11 / kFps, 390 / kFps});
+  ASSERT_TRUE(video);
+  EXPECT_EQ(video->file->held(pieces[1].offset, 1)->data(), staged[1].memory->data());
+  EXPECT_EQ(robot.volume.requests(), before) << "all of it was staged";
+}
+
+TEST(RangedVideosOfARobot, ReadATableOnceForAllThreads) {
+  const Robot robot(movie_file(false), {.latency_seconds = 0.02});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] { EXPECT_TRUE(robot.videos.prepare(0, robot.path, true)); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(robot.volume.requests(), 5);
+}
+
+TEST(RangedVideosOfARobot, RememberThatAFileIsDamaged) {
+  Bytes file = movie_file(true);
+  file.resize(file.size() / 2);
+  {
+    const Robot robot(file);
+    EXPECT_EQ(robot.code_of_read(), "HR0362");
+    const int64_t requests = robot.volume.requests();
+    EXPECT_TRUE(robot.videos.prepare(0, robot.path, false)) << "nothing is to be waited for";
+    EXPECT_EQ(robot.code_of_read(), "HR0362");
+    EXPECT_EQ(robot.volume.requests(), requests);
+  }
+  for (size_t cut : {0u, 1u, 20u, 500u, 5000u}) {
+    file.resize(cut);
+    const Robot shorter(file);
+    EXPECT_NE(shorter.code_of_read(), "good");
+  }
+}
+
+TEST(RangedVideosOfARobot, TryAgainAfterAnErrorOfTheStorage) {
+  std::atomic<bool> fails{true};
+  const Robot robot(movie_file(true), {.fault = [&](const MemoryRequest&) {
+                      return MemoryFault{.error_number = fails ? EMFILE : 0};
+                    }});
+  EXPECT_TRUE(robot.videos.prepare(0, robot.path, /*wait=*/true));
+  const int64_t requests = robot.volume.requests();
+  EXPECT_EQ(robot.code_of_read(), "HR0207");
+  EXPECT_EQ(robot.volume.requests(), requests) << "that of the table";
+  fails = false;
+  EXPECT_EQ(robot.code_of_read(), "good");
+}
+
+TEST(RangedVideosOfARobot, NoticeAFileThatWasReplaced) {
+  Robot robot(movie_file(true));
+  EXPECT_EQ(robot.code_of_read(), "good");
+  Bytes other = movie_file(true);
+  other.push_back(0);
+  robot.volume.write("top.mp4", other);
+  EXPECT_EQ(robot.code_of_read(), "HR0208");
+}
+
+TEST(RangedVideosOfARobot, AreReadWithinTheLimits) {
+  const Robot robot(movie_file(true), {.latency_seconds = 0.2});
+  {
+    const ReadDeadline deadline(0.05);
+    EXPECT_EQ(robot.code_of_read(), "HR0228");
+  }
+  const Result<RangedVideo> large = robot.read({0, 1, 2}, 2 * kGop * kPacket);
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().code->id, "HR0206");
+}
+
+}  // namespace ranged_videos_test
+}  // namespace headrace
