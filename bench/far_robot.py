@@ -45,14 +45,14 @@ def make(root: Path, gop: int) -> None:
         slopes = random.uniform(1, 3, 3)
         for t in range(count):
             waves = [np.sin((x * a + y * (3 - a) + 9 * t) / 40) for a in slopes]
-            noise = random.normal(0, 4, (1, HEIGHT, WIDTH))
+            noise = random.normal(0, 16, (1, HEIGHT, WIDTH))
             frames[t] = np.clip(128 + 90 * np.stack(waves) + noise, 0, 255)
         fields[camera] = frames
     fields["action"] = random.normal(size=(count, 14)).astype(np.float32)
     fields["episode_index"] = np.repeat(np.arange(EPISODES), LENGTH)
     fields["task"] = ["wait"] * count
     source = hr.records(**fields).with_kinds({camera: "image" for camera in CAMERAS})
-    hr.convert(source, str(root), to="lerobot", fps=FPS, gop=gop, video_files_size_in_mb=4)
+    hr.convert(source, str(root), to="lerobot", fps=FPS, gop=gop, video_files_size_in_mb=8)
 
 
 def loader_of(place: str, shuffle: Any, threads: int) -> hr.Loader:
@@ -82,8 +82,7 @@ def compare(given: argparse.Namespace, store: ObjectStore, size: int, shuffle: A
     near = loader_of(str(given.root / "robot"), shuffle, given.threads)
     far = loader_of(f"{store.url}/data/robot", shuffle, given.threads)
     before = store.counts()
-    epoch(far)
-    print(f"  first epoch: {since(before)}")
+    print(f"  first epoch: {epoch(far)[0]:.0f}/s, {since(before)}", flush=True)
     disk, remote, counted = [], [], ""
     for number in range(given.rounds + 1):  # the first one is start-up
         one = epoch(near)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces that several records need (FilePiece::shared): each is requested once, and its memory is
-// shared by the records that are read ahead while any of them has it. Guarded by its owner.
+// shared by the records that are read ahead while any of them has it. Not thread-safe:
+// ReadAhead::mutex_ protects it.
 #pragma once
 
 #include <compare>
