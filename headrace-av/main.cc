@@ -85,7 +85,7 @@ FailureReport answer(const Request& request, std::span<const uint8_t> bytes, Str
   switch (request.kind) {
     case RequestKind::kOpen:
       reply.kind = ReplyKind::kOpened;
-      return audio_decoder.open(request, bytes.first(request.parameter_bytes));
+      return decoder.open(request, bytes.first(request.parameter_bytes));
     case RequestKind::kDecode:
       reply.kind = ReplyKind::kDecoded;
       return decoder.decode(request, packets, bytes, sender, reply.number);
