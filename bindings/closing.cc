@@ -53,7 +53,7 @@ double closing_patience() {
 }
 
 bool finish_within(double seconds, std::function<void()> work,
-                   const std::function<void()>& interrupted) {
+                   const std::function<void()>& check_interrupt) {
   // shared: released by the caller that gave up or by the closer, whichever comes last.
   auto progress = std::make_shared<Progress>();
   Closer closer;
@@ -77,7 +77,7 @@ bool finish_within(double seconds, std::function<void()> work,
       if (!progress->done) progress->changed.wait_for(progress->mutex, kWaitSlice);
       if (progress->done) break;
     }
-    if (interrupted) interrupted();
+    if (check_interrupt) check_interrupt();
     if (seconds > 0 && now() - begin > seconds) return false;
   }
   closer.thread.join();

@@ -28,14 +28,14 @@ void raise_closed(const char* what) {
   raise(kClosed, what + std::string(" is closed"), "make another one");
 }
 
-void LoaderHandle::close(const std::function<void()>& interrupted) {
+void LoaderHandle::close(const std::function<void()>& check_interrupt) {
   std::shared_ptr<Loader> closing = std::move(held);
   if (!closing) return;
-  const double patience = interrupted && exit_waits() ? 0 : closing_patience();
+  const double patience = check_interrupt && exit_waits() ? 0 : closing_patience();
   ReleasedGil no_gil;
   // A call in progress keeps it alive, but its threads must stop working.
   if (!forked_from_running_engine())
-    finish_within(patience, [closing] { closing->stop_workers(); }, interrupted);
+    finish_within(patience, [closing] { closing->stop_workers(); }, check_interrupt);
   closing.reset();
 }
 
@@ -94,8 +94,8 @@ nb::tuple tuple_from_batch(Batch batch) {
 // longer needed.
 nb::object next(LoaderHandle& self, const nb::callable& ended) {
   std::optional<Batch> batch =
-      while_not_ended(ended, [&](const std::function<void()>& interrupted) {
-        return self.with([&](Loader& loader) { return loader.next(interrupted); });
+      while_not_ended(ended, [&](const std::function<void()>& check_interrupt) {
+        return self.with([&](Loader& loader) { return loader.next(check_interrupt); });
       });
   if (!batch) return nb::none();
   try {

@@ -39,23 +39,24 @@ struct EngineHandle {
 struct LoaderHandle : EngineHandle<Loader> {
   // If the interpreter exits normally, waits for its threads without a limit: they may need the
   // interpreter.
-  void close(const std::function<void()>& interrupted = {});
+  void close(const std::function<void()>& check_interrupt = {});
   ~LoaderHandle() { close(); }
 };
 
-// The result of `wait(interrupted)`; an empty one if `ended()`, checked every 50 ms, returns true.
+// The result of `wait(check_interrupt)`; an empty one if `ended()`, checked every 50 ms, returns
+// true.
 template <class Wait>
 auto while_not_ended(const nb::callable& ended, Wait&& wait) {
   struct Ended {};
-  const auto interrupted = [&] {
+  const auto check_interrupt = [&] {
     check_signals();
     nb::gil_scoped_acquire gil;
     if (nb::cast<bool>(ended())) throw Ended{};
   };
   try {
-    return wait(interrupted);
+    return wait(check_interrupt);
   } catch (const Ended&) {
-    return decltype(wait(interrupted)){};
+    return decltype(wait(check_interrupt)){};
   }
 }
 
@@ -75,8 +76,8 @@ nb::dict dict_from_state(const LoaderState& state);
 double closing_patience();
 
 // Runs `work` on a separate thread; true if it was done within `seconds` (0: no limit).
-// `interrupted`, called every 50 ms while it waits, may throw. REQUIRES: the GIL is not held.
+// `check_interrupt`, called every 50 ms while it waits, may throw. REQUIRES: the GIL is not held.
 bool finish_within(double seconds, std::function<void()> work,
-                   const std::function<void()>& interrupted = {});
+                   const std::function<void()>& check_interrupt = {});
 
 }  // namespace headrace::python

@@ -109,7 +109,7 @@ bool Engine::work(Renderer& renderer) {
       batches_.note(*run);
     }
     if (stands == RunOutcome::kDone) {
-      for (const MixGroup& group : batches_.settled(*run)) worker_.mix(*run, group, renderer);
+      for (const MixGroup& group : batches_.settle_groups(*run)) worker_.mix(*run, group, renderer);
       batches_.note(*run);
     }
     const bool has_moved = run->report.settled > 0;

@@ -215,7 +215,7 @@ void OpenBatches::note(RecordRun& run) {
   progress_.notify_all();
 }
 
-std::vector<MixGroup> OpenBatches::settled(const RecordRun& run) {
+std::vector<MixGroup> OpenBatches::settle_groups(const RecordRun& run) {
   std::vector<MixGroup> complete;
   if (task_.plan->batch_steps().empty()) return complete;
   const int64_t group = task_.plan->batch_group(), rows = run.to->rows();

@@ -98,7 +98,7 @@ class OpenBatches {
   void note(RecordRun& run) EXCLUDES_LOCK(mutex_);
   // The groups of batch steps that the run has completed. REQUIRES: all its rows are settled;
   // called once per run.
-  std::vector<MixGroup> settled(const RecordRun& run) EXCLUDES_LOCK(mutex_);
+  std::vector<MixGroup> settle_groups(const RecordRun& run) EXCLUDES_LOCK(mutex_);
   // Takes the rest of the report, and the run itself unless it goes to Python. Assembles the batch
   // if it is now full.
   void finish(std::unique_ptr<RecordRun>& run, RunOutcome stands) EXCLUDES_LOCK(mutex_);

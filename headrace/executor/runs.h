@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of rows in progress: being executed by a worker, waiting for a Python transform, or parked
-// until they can be resumed (back from Python, or out of memory before). The length of a new run is
-// chosen from the measured time per record. Not thread-safe; OpenBatches calls it under its mutex.
-// Also describes the runs, for a warning that no batch arrives.
+// Runs of rows in progress: being executed by a worker, waiting for a Python transform, or waiting
+// to be resumed (after returning from Python, or after running out of memory). The length of a new
+// run is chosen from the measured time per record. Not thread-safe; OpenBatches calls it under its
+// mutex. Also describes the runs, for a warning that no batch arrives.
 #pragma once
 
 #include <cstdint>

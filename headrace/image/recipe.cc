@@ -318,7 +318,7 @@ void Recipe::frame_and_resize(Size to, Filter filter) {
     return mirror ? whole - at - extent : at;
   };
   RecipeForm::Frame frame{form_.canvas, 0, 0, {}};
-  // Position of the picture in the resized area; the frame's position is the one before the flips.
+  // x, y: the picture's position on the canvas after all flips; frame.x, frame.y: before them.
   const int x = mirrored(std::exchange(form_.flip_x_after, false), form_.range_x, form_.range.width,
                          form_.canvas.width);
   const int y = mirrored(std::exchange(form_.flip_y_after, false), form_.range_y,

@@ -74,7 +74,7 @@ class Rounding : public testing::TestWithParam<SimdLevel> {
 TEST_P(Rounding, SaturationOfTensorsIsFused) {
   compare(
       [](auto in, float factor, auto out) {
-        saturate_rows(in, kCount, factor, float(1.0 - double(factor)), out);
+        adjust_saturation_rows(in, kCount, factor, float(1.0 - double(factor)), out);
       },
       [](const int(&rgb)[3], int c, float factor) {
         const float gray = std::floor(std::fma(

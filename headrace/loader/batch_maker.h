@@ -19,7 +19,7 @@ namespace headrace {
 
 // Called every 50 ms while a call waits; may throw (a signal arrived); then the call can be
 // repeated.
-using Interrupted = std::function<void()>;
+using InterruptCheck = std::function<void()>;
 
 struct MakerStats : EngineStats {
   size_t resident_bytes = 0;  // part of memory_used: resident records
@@ -33,16 +33,16 @@ class BatchMaker {
   virtual void prepare() = 0;
   // Makes the resident records, once; does nothing if there are none. True if batches are on the
   // requested device.
-  virtual bool load_resident(const Interrupted& interrupted) = 0;
+  virtual bool load_resident(const InterruptCheck& check_interrupt) = 0;
 
   // From now on next() returns this batch of this epoch, and those that follow.
-  virtual void start(int64_t epoch, int64_t batch, const Interrupted& interrupted) = 0;
+  virtual void start(int64_t epoch, int64_t batch, const InterruptCheck& check_interrupt) = 0;
   // Nothing after the epoch's last. Throws the batch's error.
-  virtual std::optional<Batch> next(const Interrupted& interrupted) = 0;
+  virtual std::optional<Batch> next(const InterruptCheck& check_interrupt) = 0;
   // False if a batch was lost on its way to the consumer: call start() again with that batch.
   virtual bool delivers() = 0;
   // Returns when no thread works on a record any more.
-  virtual void stop(const Interrupted& interrupted) = 0;
+  virtual void stop(const InterruptCheck& check_interrupt) = 0;
 
   // Makes one batch by its number, on the calling thread, independently of start() and next().
   virtual Batch make(int64_t epoch, int64_t batch) = 0;

@@ -150,45 +150,45 @@ class Loader::Impl {
   }
 
   void prepare() { maker_->prepare(); }
-  bool load_resident(const Interrupted& interrupted) {
-    const bool on_device = maker_->load_resident(interrupted);
+  bool load_resident(const InterruptCheck& check_interrupt) {
+    const bool on_device = maker_->load_resident(check_interrupt);
     if (!std::exchange(loaded_, true)) path_.keep();  // all records may have been read for it
     return on_device;
   }
 
-  void begin(const Interrupted& interrupted) {
+  void begin(const InterruptCheck& check_interrupt) {
     const Position::Place at = position_.place();
     ask_for_order(at.epoch);
     last_next_ = now();
-    load_resident(interrupted);
+    load_resident(check_interrupt);
     if (const auto changed = path_.look_at_files()) warnings_.changed_file(*changed);
     warnings_.of_cache(path_.caution());
-    maker_->start(at.epoch, at.batch, interrupted);
+    maker_->start(at.epoch, at.batch, check_interrupt);
     bad_records_.begin_epoch(at.bad_records);
     position_.begin_iteration(made());
     started_ = true;
   }
 
-  std::optional<Batch> next(const Interrupted& interrupted) {
+  std::optional<Batch> next(const InterruptCheck& check_interrupt) {
     position_.remember();
     if (started_ && !maker_->delivers()) started_ = false;
-    if (!started_) begin(interrupted);
+    if (!started_) begin(check_interrupt);
     std::optional<Batch> batch;
     do {
       try {
-        batch = maker_->next(interrupted);
+        batch = maker_->next(check_interrupt);
       } catch (const Exception&) {
-        not_received(interrupted);
+        not_received(check_interrupt);
         throw;
       } catch (const std::bad_alloc&) {
-        not_received(interrupted);
+        not_received(check_interrupt);
         throw;
       }
       try {
         warnings_.ignored_orientations(delivered().remarks.exif_ignored);
         warnings_.left_to_cpu(placement_, options(), !batch);
       } catch (...) {
-        not_received(interrupted);
+        not_received(check_interrupt);
         throw;
       }
       // From the end of one call to the end of the next: what the consumer does is part of the
@@ -196,7 +196,7 @@ class Loader::Impl {
       const double time = now();
       wall_seconds_ = wall_seconds_ + time - std::exchange(last_next_, time);
       if (!batch) {
-        end_epoch(interrupted);
+        end_epoch(check_interrupt);
         path_.keep();
         return std::nullopt;
       }
@@ -205,15 +205,15 @@ class Loader::Impl {
     return batch;
   }
 
-  void end_epoch(const Interrupted& interrupted) {
+  void end_epoch(const InterruptCheck& check_interrupt) {
     const Position::Place at = position_.place();
     if (!at.received && at.bad_records > 0) {
-      halt(interrupted);
+      halt(check_interrupt);
       throw Exception(no_records_left(at));
     }
     // If a warning throws, the next call reaches the end again.
     warnings_.repaired(position_.take_repaired(made()), at.epoch);
-    set_epoch(at.epoch + 1, interrupted);
+    set_epoch(at.epoch + 1, check_interrupt);
   }
 
   Error no_records_left(const Position::Place& at) const {
@@ -227,8 +227,8 @@ class Loader::Impl {
   }
 
   // The next call tries again.
-  void not_received(const Interrupted& interrupted) {
-    halt(interrupted);
+  void not_received(const InterruptCheck& check_interrupt) {
+    halt(check_interrupt);
     position_.fail(bad_records_.in_epoch());
   }
   void take_back() {
@@ -236,20 +236,20 @@ class Loader::Impl {
     position_.take_back();
   }
 
-  void set_epoch(int64_t epoch, const Interrupted& interrupted) {
+  void set_epoch(int64_t epoch, const InterruptCheck& check_interrupt) {
     if (epoch < 0) {
       raise(kBadLoaderOption, "epoch must not be negative (got " + std::to_string(epoch) + ")");
     }
-    halt(interrupted);
+    halt(check_interrupt);
     position_.begin_epoch(epoch);
   }
-  void restart(const Interrupted& interrupted) {
+  void restart(const InterruptCheck& check_interrupt) {
     const Position::Place at = position_.place();
-    set_epoch(at.batch > 0 ? at.epoch + 1 : at.epoch, interrupted);
+    set_epoch(at.batch > 0 ? at.epoch + 1 : at.epoch, check_interrupt);
   }
-  void load_state(const LoaderState& state, const Interrupted& interrupted) {
+  void load_state(const LoaderState& state, const InterruptCheck& check_interrupt) {
     position_.check(state);
-    halt(interrupted);
+    halt(check_interrupt);
     if (state.seed != position_.seed()) maker_->reseed(state.seed);
     position_.load(state);
   }
@@ -334,9 +334,9 @@ class Loader::Impl {
     return {};
   }
 
-  void halt(const Interrupted& interrupted) {
+  void halt(const InterruptCheck& check_interrupt) {
     started_ = false;
-    maker_->stop(interrupted);
+    maker_->stop(check_interrupt);
   }
   void close() {
     started_ = false;
@@ -395,26 +395,28 @@ void Loader::take_back() { impl_->take_back(); }
 LoaderMark Loader::mark() const { return impl_->mark(); }
 void Loader::go_back(const LoaderMark& mark) { impl_->go_back(mark); }
 
-std::optional<Batch> Loader::next(const std::function<void()>& interrupted) {
+std::optional<Batch> Loader::next(const std::function<void()>& check_interrupt) {
   try {
-    return impl_->next(interrupted);
+    return impl_->next(check_interrupt);
   } catch (const std::bad_alloc&) {
     throw Exception(error_from_current_exception());
   }
 }
 int64_t Loader::batches_per_epoch() const { return impl_->layout().batches(); }
 double Loader::weight(int64_t batch) const { return impl_->weight(batch); }
-void Loader::restart(const std::function<void()>& interrupted) { impl_->restart(interrupted); }
-void Loader::set_epoch(int64_t epoch, const std::function<void()>& interrupted) {
-  impl_->set_epoch(epoch, interrupted);
+void Loader::restart(const std::function<void()>& check_interrupt) {
+  impl_->restart(check_interrupt);
+}
+void Loader::set_epoch(int64_t epoch, const std::function<void()>& check_interrupt) {
+  impl_->set_epoch(epoch, check_interrupt);
 }
 int64_t Loader::epoch() const { return impl_->epoch(); }
 LoaderState Loader::state() const { return impl_->state(); }
-void Loader::load_state(const LoaderState& state, const std::function<void()>& interrupted) {
-  impl_->load_state(state, interrupted);
+void Loader::load_state(const LoaderState& state, const std::function<void()>& check_interrupt) {
+  impl_->load_state(state, check_interrupt);
 }
-bool Loader::load_resident(const std::function<void()>& interrupted) {
-  return impl_->load_resident(interrupted);
+bool Loader::load_resident(const std::function<void()>& check_interrupt) {
+  return impl_->load_resident(check_interrupt);
 }
 Batch Loader::batch(int64_t epoch, int64_t index) { return impl_->make(epoch, index); }
 RowsResult Loader::make_rows(const RowsRequest& rows, const BatchRows::Memory& memory) {

@@ -181,9 +181,10 @@ std::vector<LoaderOption> speed_options() {
        into([](auto& o) -> auto& { return o.memory_limit; })},
       {{.name = "cache",
         .type = ParamType::kInt,
-        .doc = "Bytes of memory_limit that keep records as stored: the first records read stay in "
-               "memory for all epochs, shared by the ranks of a machine, each of which counts an "
-               "equal part, and by the loaders of a process.",
+        .doc = "Part of memory_limit, in bytes, for a cache of undecoded records: the first "
+               "records read stay in it for all epochs. The loaders of a process share one cache, "
+               "and so do the ranks of a machine, each of which counts an equal part toward its "
+               "memory_limit.",
         .minimum = 1},
        kSpeed,
        into([](auto& o) -> auto& { return o.cache; })},

@@ -30,11 +30,11 @@ std::shared_ptr<StreamingBatches> ResidentBatches::streaming() const {
   return std::make_shared<StreamingBatches>(std::move(options), bad_records_, std::string());
 }
 
-bool ResidentBatches::load_resident(const Interrupted& interrupted) {
+bool ResidentBatches::load_resident(const InterruptCheck& check_interrupt) {
   if (residence_->is_on() && !residence_->is_prepared()) {
     by_engine()->close();  // it holds the memory that the records will need
     files_.emplace(options_.task.source, options_.task.plan->wanted());  // before they are read
-    residence_->prepare(options_.task.source, options_.warn, interrupted);
+    residence_->prepare(options_.task.source, options_.warn, check_interrupt);
     replace(streaming());
   }
   return residence_->is_on_device();
@@ -52,23 +52,23 @@ void ResidentBatches::look_at_files() {
                 "contents. Open the source again to read it.");
 }
 
-void ResidentBatches::start(int64_t epoch, int64_t batch, const Interrupted& interrupted) {
-  load_resident(interrupted);
+void ResidentBatches::start(int64_t epoch, int64_t batch, const InterruptCheck& check_interrupt) {
+  load_resident(check_interrupt);
   look_at_files();
   epoch_ = epoch;
   batch_ = batch;
-  if (!residence_->cuts()) by_engine()->start(epoch, batch, interrupted);
+  if (!residence_->cuts()) by_engine()->start(epoch, batch, check_interrupt);
 }
 
-std::optional<Batch> ResidentBatches::next(const Interrupted& interrupted) {
-  if (!residence_->cuts()) return by_engine()->next(interrupted);
+std::optional<Batch> ResidentBatches::next(const InterruptCheck& check_interrupt) {
+  if (!residence_->cuts()) return by_engine()->next(check_interrupt);
   if (batch_ >= options_.task.layout.batches()) return std::nullopt;
   const double begin = now();
   std::optional<Batch> batch =
       residence_->cut(options_.task.seed, static_cast<uint64_t>(epoch_), batch_);
   if (!batch) {
-    by_engine()->start(epoch_, batch_, interrupted);
-    return by_engine()->next(interrupted);
+    by_engine()->start(epoch_, batch_, check_interrupt);
+    return by_engine()->next(check_interrupt);
   }
   ++batch_;
   cut_seconds_ = cut_seconds_ + now() - begin;

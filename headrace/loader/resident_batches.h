@@ -22,11 +22,11 @@ class ResidentBatches final : public BatchMaker {
                   BadRecords& bad_records);
 
   void prepare() override { by_engine()->prepare(); }
-  bool load_resident(const Interrupted& interrupted) override;
-  void start(int64_t epoch, int64_t batch, const Interrupted& interrupted) override;
-  std::optional<Batch> next(const Interrupted& interrupted) override;
+  bool load_resident(const InterruptCheck& check_interrupt) override;
+  void start(int64_t epoch, int64_t batch, const InterruptCheck& check_interrupt) override;
+  std::optional<Batch> next(const InterruptCheck& check_interrupt) override;
   bool delivers() override { return residence_->cuts() || by_engine()->delivers(); }
-  void stop(const Interrupted& interrupted) override { by_engine()->stop(interrupted); }
+  void stop(const InterruptCheck& check_interrupt) override { by_engine()->stop(check_interrupt); }
   Batch make(int64_t epoch, int64_t batch) override { return by_engine()->make(epoch, batch); }
   void reseed(uint64_t seed) override;
   std::shared_ptr<Engine> engine_for_rows(bool) override { return nullptr; }  // no rows are lent

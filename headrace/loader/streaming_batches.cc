@@ -22,8 +22,8 @@ std::shared_ptr<Engine> StreamingBatches::engine_if_any() const {
   return engine_;
 }
 
-void StreamingBatches::stop(const Interrupted& interrupted) {
-  if (const std::shared_ptr<Engine> engine = engine_if_any()) engine->stop(interrupted);
+void StreamingBatches::stop(const InterruptCheck& check_interrupt) {
+  if (const std::shared_ptr<Engine> engine = engine_if_any()) engine->stop(check_interrupt);
 }
 
 void StreamingBatches::reseed(uint64_t seed) {

@@ -17,15 +17,15 @@ class StreamingBatches final : public BatchMaker {
   StreamingBatches(EngineOptions options, BadRecords& bad_records, std::string why_not_resident);
 
   void prepare() override { engine(); }
-  bool load_resident(const Interrupted&) override { return false; }
-  void start(int64_t epoch, int64_t batch, const Interrupted& interrupted) override {
-    engine()->start(epoch, batch, interrupted);
+  bool load_resident(const InterruptCheck&) override { return false; }
+  void start(int64_t epoch, int64_t batch, const InterruptCheck& check_interrupt) override {
+    engine()->start(epoch, batch, check_interrupt);
   }
-  std::optional<Batch> next(const Interrupted& interrupted) override {
-    return engine()->next(interrupted);
+  std::optional<Batch> next(const InterruptCheck& check_interrupt) override {
+    return engine()->next(check_interrupt);
   }
   bool delivers() override { return engine()->delivers(); }
-  void stop(const Interrupted& interrupted) override;
+  void stop(const InterruptCheck& check_interrupt) override;
   Batch make(int64_t epoch, int64_t batch) override { return engine()->make(epoch, batch); }
   void reseed(uint64_t seed) override EXCLUDES_LOCK(mutex_);
   std::shared_ptr<Engine> engine_for_rows(bool made) override {

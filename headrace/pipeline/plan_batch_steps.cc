@@ -15,8 +15,9 @@ const ErrorCode kBatchedField{
     "HR0130", ErrorKind::kConfig, "invalid batch transform",
     "A batch transform mixes rows after the batch has been filled. Nothing else can be applied to "
     "its fields afterwards, and they must be delivered as one tensor of one shape, not as lists. "
-    "RandomApply and RandomChoice decide for a whole group at once, so they cannot combine it "
-    "with per-record transforms; batch transforms run in the order of the list."};
+    "RandomApply and RandomChoice draw once for a whole group (group= consecutive positions of the "
+    "epoch), so one of them cannot contain both batch transforms and per-record transforms. Batch "
+    "transforms run in the order of the list."};
 
 const ErrorCode kSeparated{
     "HR0133", ErrorKind::kConfig, "batch transform would separate fields",

@@ -124,8 +124,7 @@ bool turn_into(const Meaning& meaning, Field& field) {
          (field.shape.back() == numbers_of(meaning.box_format) || field.shape.back() == -1);
 }
 
-// DeclarationCheck another format does not convert: xyxy boxes would be transformed as if they were
-// xywh.
+// Declaring another format does not convert: xyxy boxes would be transformed as if they were xywh.
 bool contradicts(const Meaning& meaning, const Field& before) {
   constexpr BoxFormat kUnspecified = BoxFormat::kUnspecified;
   return before.kind == FieldKind::kBoxes && before.box_format != kUnspecified &&

@@ -23,12 +23,12 @@ const ErrorCode kEndedMediaProcess{
 
 const ErrorCode kNoMediaProcess{
     "HR0370", ErrorKind::kConfig, "video decoder missing",
-    "Videos are decoded by a separate program, headrace-av, which is linked with libavcodec. It "
-    "is missing when libavcodec's headers were not installed when Headrace was built (apt-get "
-    "install libavcodec-dev, then install Headrace again), does not start when libavcodec "
-    "itself is missing (the message names Debian's package), and refuses to run where the "
-    "system does not allow it to drop its privileges (seccomp); isolate=False runs without "
-    "that, for trusted files."};
+    "Videos are decoded by a separate program, headrace-av. With the wheels, it comes from the "
+    "package headrace-media (pip install headrace-media). Built from source, it needs "
+    "libavcodec's headers (apt-get install libavcodec-dev, then install Headrace again), and "
+    "libavcodec itself when it starts (the message names Debian's package). It does not run "
+    "where the system does not let it drop its privileges (seccomp); for trusted files, "
+    "isolate=False runs it without dropping them."};
 
 const ErrorCode kUndecodableVideo{
     "HR0371", ErrorKind::kUnsupported, "unsupported video codec",

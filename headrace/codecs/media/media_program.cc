@@ -10,7 +10,7 @@
 #if !defined(HEADRACE_AV_PACKAGE)
 #define HEADRACE_AV_PACKAGE "libavcodec-dev"
 #endif
-// The wheel that brings it, for builds that are a wheel themselves (cmake/standalone.cmake).
+// The wheel that contains it, if Headrace is built as a wheel (cmake/standalone.cmake); else empty.
 #if !defined(HEADRACE_AV_WHEEL)
 #define HEADRACE_AV_WHEEL ""
 #endif

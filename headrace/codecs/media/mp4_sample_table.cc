@@ -113,7 +113,7 @@ class Chunks {
   Rows narrow_, wide_;
 };
 
-// Numbers of samples, from 1, ascending.
+// A set of sample numbers, counted from 1, ascending (stss and the like).
 class SampleSet {
  public:
   SampleSet(std::span<const uint8_t> stbl, uint32_t type) : rows_(stbl, type, 4) {}

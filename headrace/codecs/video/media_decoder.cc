@@ -117,7 +117,7 @@ class MediaDecoder final : public VideoDecoder {
     return run(track, file, plan, once, false, patience);
   }
 
-  void stop_by(const std::atomic<bool>* stop) override { options_.stop = stop; }
+  void set_stop_flag(const std::atomic<bool>* stop) override { options_.stop = stop; }
 
  private:
   // A sink that ignores frames it already has.

@@ -30,7 +30,7 @@ class DecoderWithOptions final : public VideoDecoder {
     return options_.isolate == other.isolate && options_.seconds == other.seconds &&
            options_.max_pixels == other.max_pixels;
   }
-  void stop_by(const std::atomic<bool>* stop) override { decoder_->stop_by(stop); }
+  void set_stop_flag(const std::atomic<bool>* stop) override { decoder_->set_stop_flag(stop); }
 
  private:
   std::unique_ptr<VideoDecoder> decoder_;
@@ -82,7 +82,7 @@ Result<void> VideoDecoders::decode(const VideoTrack& track, const ByteRanges& fi
     if (!begun) return std::move(begun.error());
     decoder = std::make_unique<DecoderWithOptions>(std::move(*begun), options);
   }
-  decoder->stop_by(options.stop);
+  decoder->set_stop_flag(options.stop);
   const double begin = now();
   Result<void> done = decoder->decode(track, file, plan, sink);
   seconds_ += now() - begin;

@@ -38,7 +38,7 @@ class VideoDecoder {
   virtual Result<void> decode(const VideoTrack& track, const ByteRanges& file,
                               const FramePlan& plan, FrameSink& sink) = 0;
   // Sets VideoDecoderOptions::stop for later calls: a thread's decoder serves any loader.
-  virtual void stop_by(const std::atomic<bool>* stop) { (void)stop; }
+  virtual void set_stop_flag(const std::atomic<bool>* stop) { (void)stop; }
 };
 
 struct VideoDecoderOptions : MediaOptions {

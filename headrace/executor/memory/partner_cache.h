@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cache of records in the state in which a step takes its partners, with their pixels, for later
-// positions that draw them: Note [Near partners] in ops/op.h. Hits and misses do not affect the
-// contents of batches. Thread-safe.
+// A cache of prepared records, with their pixels, from which a step takes its partners when later
+// positions draw them: Note [Near partners] in ops/op.h. Hits and misses do not affect the contents
+// of batches. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ const ErrorCode kNoDocuments{
     "No document has a token. The files are empty, or their index has only empty documents."};
 
 const ErrorCode kBadEos{
-    "HR1446", ErrorKind::kConfig, "eos ends no document",
+    "HR1446", ErrorKind::kConfig, "invalid eos=",
     "eos= is the id of the token that ends each document, for window=None (one record per "
     "document). It must fit into the dtype of the file. Windows of a fixed length ignore where "
     "documents end, so omit eos= for them."};
@@ -144,7 +144,7 @@ class TokenDocuments final : public Source, public ValueParts {
   const std::string title_;
   const Schema schema_;
   std::vector<int64_t> begins_;     // tokens in the file before each document
-  std::vector<int64_t> file_ends_;  // numbers of the documents after those of each file
+  std::vector<int64_t> file_ends_;  // by file: the index after its last document
   int64_t empty_ = 0;
   uint64_t fingerprint_ = 0;
 };

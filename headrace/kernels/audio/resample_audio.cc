@@ -55,7 +55,7 @@ double bessel_i0(double x) {
 
 }  // namespace
 
-int64_t AudioResampler::weights_of(const ResampleSettings& settings) {
+int64_t AudioResampler::weight_count(const ResampleSettings& settings) {
   const Ratio ratio = ratio_of(settings);
   return ratio.fresh * (2 * ratio.width + 2);
 }

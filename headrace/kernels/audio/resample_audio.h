@@ -24,7 +24,7 @@ struct ResampleSettings {
 class AudioResampler {
  public:
   // Number of filter weights; known before the filter is built.
-  static int64_t weights_of(const ResampleSettings& settings);
+  static int64_t weight_count(const ResampleSettings& settings);
 
   explicit AudioResampler(const ResampleSettings& settings);
 

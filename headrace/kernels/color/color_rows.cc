@@ -33,8 +33,8 @@ void luma_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
   }
 }
 
-void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
-              uint8_t* const out[3]) {
+void adjust_saturation(const uint8_t* const rgb[3], int count, float factor, float rest,
+                       uint8_t* const out[3]) {
   for (int i = 0; i < count; ++i) {
     const float gray = std::floor(luma_of(rgb[0][i], rgb[1][i], rgb[2][i]));
     for (int c = 0; c < 3; ++c) out[c][i] = blend_as_torch(rgb[c][i], gray, factor, rest);
@@ -62,9 +62,9 @@ void luma_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray) {
   HEADRACE_BY_LEVEL(luma_from_rgb)(rgb, count, gray);
 }
 
-void saturate_rows(const uint8_t* const rgb[3], int count, float factor, float rest,
-                   uint8_t* const out[3]) {
-  HEADRACE_BY_LEVEL(saturate)(rgb, count, factor, rest, out);
+void adjust_saturation_rows(const uint8_t* const rgb[3], int count, float factor, float rest,
+                            uint8_t* const out[3]) {
+  HEADRACE_BY_LEVEL(adjust_saturation)(rgb, count, factor, rest, out);
 }
 
 void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, const PillowBlend& blend,
@@ -107,8 +107,8 @@ void luma_from_rgb(const uint8_t* const rgb[3], int count, uint8_t* gray) {
   }
 }
 
-void saturate(const uint8_t* const rgb[3], int count, float factor, float rest,
-              uint8_t* const out[3]) {
+void adjust_saturation(const uint8_t* const rgb[3], int count, float factor, float rest,
+                       uint8_t* const out[3]) {
   const Floats own = Set(factor), other = Set(rest);
   for (int i = 0; i < count; i += 4 * kLanes) {
     Ints blended[3][4];

@@ -33,8 +33,8 @@ void luma_from_rgb_rows(const uint8_t* const rgb[3], int count, uint8_t* gray);
 
 // Each pixel blended with its gray: adjust_saturation of torchvision v2 on tensors. `rest`:
 // float(1.0 - factor).
-void saturate_rows(const uint8_t* const rgb[3], int count, float factor, float rest,
-                   uint8_t* const out[3]);
+void adjust_saturation_rows(const uint8_t* const rgb[3], int count, float factor, float rest,
+                            uint8_t* const out[3]);
 // The same, equal to Pillow's ImageEnhance.Color.
 void saturate_rows_as_pillow(const uint8_t* const rgb[3], int count, const PillowBlend& blend,
                              uint8_t* const out[3]);

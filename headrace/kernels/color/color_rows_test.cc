@@ -84,8 +84,8 @@ TEST_P(ColorRows, RowsOfEveryLengthEqualTheScalarForm) {
   std::mt19937 random(4);
   using Change = std::function<void(const uint8_t* const*, int, uint8_t* const*)>;
   const std::vector<Change> changes{
-      [](auto in, int n, auto out) { saturate_rows(in, n, 1.7f, float(1.0 - 1.7), out); },
-      [](auto in, int n, auto out) { saturate_rows(in, n, 1e9f, float(1.0 - 1e9), out); },
+      [](auto in, int n, auto out) { adjust_saturation_rows(in, n, 1.7f, float(1.0 - 1.7), out); },
+      [](auto in, int n, auto out) { adjust_saturation_rows(in, n, 1e9f, float(1.0 - 1e9), out); },
       [](auto in, int n, auto out) { saturate_rows_as_pillow(in, n, pillow_blend(0.3f), out); },
       [](auto in, int n, auto out) { saturate_rows_as_pillow(in, n, pillow_blend(2.4f), out); },
       [](auto in, int n, auto out) { shift_hue_rows(in, n, -0.31f, out); },

@@ -22,8 +22,9 @@ void colors(const PixelStep& step, const uint8_t* const in[], int channels, int 
   std::memcpy(out[0], in[0], count);
 }
 
-void saturate(const PixelStep& step, const uint8_t* const in[3], int count, uint8_t* const out[3]) {
-  saturate_rows(in, count, step.values[0], step.values[1], out);
+void adjust_saturation(const PixelStep& step, const uint8_t* const in[3], int count,
+                       uint8_t* const out[3]) {
+  adjust_saturation_rows(in, count, step.values[0], step.values[1], out);
 }
 void saturate_as_pillow(const PixelStep& step, const uint8_t* const in[3], int count,
                         uint8_t* const out[3]) {
@@ -40,7 +41,7 @@ void shift_hue_as_pillow(const PixelStep& step, const uint8_t* const in[3], int 
   shift_hue_rows_as_pillow(in, count, static_cast<int>(step.values[0]), out);
 }
 
-constexpr PixelFunction kSaturation{as_many, colors<saturate>, saturate_floats,
+constexpr PixelFunction kSaturation{as_many, colors<adjust_saturation>, saturate_floats,
                                     PixelCode::kSaturation};
 constexpr PixelFunction kPillowSaturation{as_many, colors<saturate_as_pillow>, nullptr,
                                           PixelCode::kPillowSaturation};

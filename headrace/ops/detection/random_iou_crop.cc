@@ -12,7 +12,7 @@ namespace headrace {
 namespace {
 
 // torchvision retries forever if no window qualifies and no option keeps the picture.
-constexpr int kMaxOptions = 200;
+constexpr int kMaxOptionDraws = 200;
 
 struct IoUCropParams {
   double min_scale, max_scale, min_ratio, max_ratio;
@@ -78,7 +78,7 @@ std::optional<IoUWindow> drawn_window(const std::vector<Number>& corners, Size p
                                       const IoUCropParams& params, Draws& draws) {
   // If no box center is inside the picture (NaN), no window can qualify: avoids an endless loop.
   if (!boxes_inside(corners, {0, 0, picture.width, picture.height}, 0)) return {};
-  for (int option = 0; option < kMaxOptions; ++option) {
+  for (int option = 0; option < kMaxOptionDraws; ++option) {
     const double least = params.options[size_t(draws.below(std::ssize(params.options)))];
     if (least >= 1) return {};
     for (int64_t trial = 0; trial < params.trials; ++trial) {

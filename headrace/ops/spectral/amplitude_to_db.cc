@@ -32,16 +32,18 @@ const OpRecord kAmplitudeToDB{
         "A spectrogram, float32 (channels, bins, frames), keeps its shape. With top_db, values "
         "are at most that far below the record's largest.",
     .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
-    .params = {{.name = "stype",
-                .type = ParamType::kString,
-                .doc = "Scale of the spectrogram: \"power\" or \"magnitude\".",
-                .fallback = std::string("power"),
-                .choices = {"power", "magnitude"}},
-               {.name = "top_db",
-                .type = ParamType::kFloat,
-                .doc = "Range below the largest value, in dB; None: down to 1e-10.",
-                .minimum = 0,
-                .maximum = 1e6}},
+    .params =
+        {{.name = "stype",
+          .type = ParamType::kString,
+          .doc = "Scale of the spectrogram: \"power\" or \"magnitude\".",
+          .fallback = std::string("power"),
+          .choices = {"power", "magnitude"}},
+         {.name = "top_db",
+          .type = ParamType::kFloat,
+          .doc = "Values further than this below the record's largest, in dB, are raised to that "
+                 "level; None: no such limit.",
+          .minimum = 0,
+          .maximum = 1e6}},
     .oracle = "torchaudio.transforms.AmplitudeToDB, within 1e-4 dB",
     .example = {{"top_db", 80.0}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

@@ -17,7 +17,7 @@ namespace headrace {
 // Why there is no filter for the ratio; "" if there is one.
 inline std::string unsupported_rate_ratio(const ResampleSettings& settings) {
   constexpr int64_t kMaxWeights = 1 << 22;
-  if (AudioResampler::weights_of(settings) <= kMaxWeights) return {};
+  if (AudioResampler::weight_count(settings) <= kMaxWeights) return {};
   return "would go from " + std::to_string(settings.orig_freq) + " to " +
          std::to_string(settings.new_freq) +
          " Hz, which have no large common divisor: the filter would take more than " +

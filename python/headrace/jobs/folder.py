@@ -259,7 +259,8 @@ def _check_folder(path: Path) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The contents of a file written by this module; None if it is missing."""
+    """The contents of a file written by this module; None if it is missing or not a
+    JSON object."""
     try:
         value = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):

@@ -126,7 +126,7 @@ def _normalized(
 
 @dataclasses.dataclass
 class _Named:
-    """Placeholders in the forms below."""
+    """Stands for a name of an enclosing scope in the bytecode of a known collate function."""
 
     role: str
 

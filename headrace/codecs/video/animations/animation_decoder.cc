@@ -77,7 +77,7 @@ class AnimationDecoder final : public VideoDecoder {
     return {};
   }
 
-  void stop_by(const std::atomic<bool>* stop) override { options_.stop = stop; }
+  void set_stop_flag(const std::atomic<bool>* stop) override { options_.stop = stop; }
 
  private:
   using Clock = std::chrono::steady_clock;
