@@ -320,7 +320,7 @@ def test_plugins_are_loaded_while_images_are_decoded(tmp_path: Path) -> None:
 
 def test_two_plugins_of_one_signature_are_refused(tmp_path: Path) -> None:
     _, magic = case(tmp_path)
-    with pytest.raises(hr.ConfigError, match=f"that of the codec {magic.decode()}"):
+    with pytest.raises(hr.ConfigError, match=f"the same signature as the codec {magic.decode()}"):
         case(tmp_path, MAGIC=f'"{magic.decode()}"')
 
 

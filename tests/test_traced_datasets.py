@@ -145,7 +145,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "encoded images from a container": (lambda: sets.Stored(), r"BytesIO, not of a path"),
     "arrays in memory": (lambda: sets.InMemory(), "transform gets an image from memory"),
     "arithmetic of its own": (lambda: sets.ToFloat(), r"\.astype of the image"),
-    "flips": (lambda: sets.Flips(), r"\.transpose of the image of record \d+ \(looked_datas"),
+    "flips": (lambda: sets.Flips(), r"\.transpose of the image of record \d+ \(traced_datas"),
     "a generator of NumPy's": (
         lambda: sets.DrawsRarely(np.random.default_rng(1)),
         "draws random numbers from self.generator",

@@ -5,6 +5,8 @@ it is lossless, pixels; by LeRobot's definitions of files, times and statistics.
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -134,10 +136,22 @@ def test_encoded_images_stay_as_they_are_if_they_are_rgb(tmp_path: Path) -> None
             np.testing.assert_array_equal(np.asarray(got), expected)
 
 
+def png_of_16_bits(rows: np.ndarray[Any, Any]) -> bytes:
+    """An RGB image; rows: (H, 3 * W), big-endian uint16. Pillow writes none."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        crc = struct.pack(">I", zlib.crc32(kind + body))
+        return struct.pack(">I", len(body)) + kind + body + crc
+
+    head = struct.pack(">IIBBBBB", rows.shape[1] // 3, rows.shape[0], 16, 2, 0, 0, 0)
+    body = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("I;16", "front: uint16 becomes uint8"),
+        ("RGB16", "front: uint16 becomes uint8"),
         ("RGBA", "front: transparency is dropped"),
         ("LA", "front: transparency is dropped"),
         ("L", ""),
@@ -145,9 +159,10 @@ def test_encoded_images_stay_as_they_are_if_they_are_rgb(tmp_path: Path) -> None
 )
 def test_the_report_names_what_images_lose(mode: str, said: str, tmp_path: Path) -> None:
     out = io.BytesIO()
-    pixels = np.arange(256, dtype=np.uint16).reshape(16, 16)
-    image = Image.fromarray(pixels) if mode == "I;16" else Image.new(mode, (16, 16))
-    image.save(out, "PNG")
+    if mode == "RGB16":
+        out.write(png_of_16_bits(np.arange(16 * 16 * 3, dtype=">u2").reshape(16, 48)))
+    else:
+        Image.new(mode, (16, 16)).save(out, "PNG")
     frame = {"front": out.getvalue(), "episode_index": 0}
     source = hr.open([frame] * 2, kinds={"front": "image"})
     report = hr.convert(source, tmp_path / "out", "lerobot", fps=5, task="look", images="image")

@@ -254,9 +254,9 @@ Result<void> PluginDecoder::deliver(const DecodeJob& job, const headrace_image_h
     return {};
   }
   if (!color || sample == DType::kFloat32) {
-    return unsupported_image(part_.name, "of " + std::to_string(channels) + " channels of " +
+    return unsupported_image(part_.name, "of " + std::to_string(channels) + " " +
                                              std::string(name_of(sample)) +
-                                             " (mode=\"stored\" delivers them unchanged)");
+                                             " channels (mode=\"stored\" delivers them unchanged)");
   }
   if (sample == DType::kUInt8) {
     stored_.deliver(job, *color, pixels, stride, 0, height);
