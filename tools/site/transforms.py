@@ -107,7 +107,8 @@ def one(name: str, record: Record) -> list[str]:
     image = f"![{name}](../../images/transforms/{name}.png)\n\n`{step}`" if step else ""
     equals = f"Equals: {record['oracle']}." if record["oracle"] else ""
     draws = "Random: drawn per record from seed, epoch and position." if record["random"] else ""
-    guide = f"Guide: {unseen.partition(': ')[2]}." if unseen else ""
+    page = (unseen or "").partition(": ")[2]
+    guide = f"Guide: {page}." if page else ""
     return [
         f"## {name}",
         record["doc"],
