@@ -21,10 +21,12 @@ namespace {
 const uint64_t kDealKey = hash_name("streams"), kStreamKey = hash_name("stream blocks"),
                kStreamWindowKey = hash_name("stream window");
 
-// A stream in an epoch.
+// The first windows of a stream in an epoch, or all.
 struct StreamOrder {
-  std::vector<uint32_t> blocks;  // in the order of the epoch
-  std::vector<int64_t> begins;   // first record of each window, and the stream's end
+  std::vector<uint32_t> blocks;       // in the order of the epoch
+  std::vector<int64_t> begins = {0};  // first record of each window, and the end of the last one
+
+  int64_t end() const { return begins.back(); }
 };
 // Shared: threads continue with the epoch that they started with while the next one is made.
 using StreamPtr = std::shared_ptr<const StreamOrder>;
@@ -69,8 +71,9 @@ class Streams final : public Sampler {
     Drawn drawn;
     for (int64_t& index : out) {
       const StreamRows::Place place = rows_.at(begin++);
-      if (std::exchange(stream, place.stream) != place.stream) {
-        drawn = stream_of(seed, epoch, stream);
+      const bool same = std::exchange(stream, place.stream) == place.stream;
+      if (!same || place.record >= drawn.order->end()) {
+        drawn = stream_of(seed, epoch, stream, place.record);
       }
       index = record_of(drawn, seed, epoch, place);
     }
@@ -87,8 +90,8 @@ class Streams final : public Sampler {
       if (mine.begin - first > last) continue;
       for (int64_t stream = rows_.stream_of(mine.begin - first, count);
            stream <= rows_.stream_of(last, count); ++stream) {
-        const Drawn drawn = stream_of(seed, epoch, stream);
-        add_windows(drawn, stream, rows_.drawn(stream, batch), rows_.drawn(stream, batch + 1), out);
+        const int64_t from = rows_.drawn(stream, batch), to = rows_.drawn(stream, batch + 1);
+        add_windows(stream_of(seed, epoch, stream, to - 1), stream, from, to, out);
       }
     }
     return out;
@@ -140,11 +143,15 @@ class Streams final : public Sampler {
     return mix64(mix64(mix64(seed, epoch), what), static_cast<uint64_t>(stream));
   }
 
-  Drawn stream_of(uint64_t seed, uint64_t epoch, int64_t stream) const EXCLUDES_LOCK(mutex_) {
+  // The stream with at least the window of its record `record`.
+  Drawn stream_of(uint64_t seed, uint64_t epoch, int64_t stream, int64_t record) const
+      EXCLUDES_LOCK(mutex_) {
     MutexLock lock(mutex_);
     Epoch& known = epoch_of(seed, epoch);
     StreamPtr& order = known.streams[size_t(stream)];
-    if (!order) order = order_of(*known.cuts, seed, epoch, stream);
+    if (!order || order->end() <= record) {
+      order = extended(order, *known.cuts, seed, epoch, stream, record);
+    }
     return {known.cuts, order};
   }
 
@@ -162,19 +169,23 @@ class Streams final : public Sampler {
     return known_[0];
   }
 
-  StreamPtr order_of(const StreamBounds& cuts, uint64_t seed, uint64_t epoch,
-                     int64_t stream) const {
-    auto out = std::make_shared<StreamOrder>();
-    const int64_t blocks = cuts.blocks_of(stream);
+  // A copy with more windows: up to that of the record, and at least twice as many as before, so
+  // that an epoch copies each block about once. The first batch thus costs as little for 10^8
+  // records as for 10^4.
+  StreamPtr extended(const StreamPtr& known, const StreamBounds& cuts, uint64_t seed,
+                     uint64_t epoch, int64_t stream, int64_t record) const {
+    auto out = known ? std::make_shared<StreamOrder>(*known) : std::make_shared<StreamOrder>();
+    const int64_t blocks = cuts.blocks_of(stream), twice = 2 * std::ssize(out->blocks);
     const Permutation order(std::max<int64_t>(blocks, 1), key_of(seed, epoch, kStreamKey, stream));
-    int64_t end = 0;
-    for (int64_t i = 0; i < blocks; ++i) {
-      if (i % window_ == 0) out->begins.push_back(end);
-      const int64_t block = cuts.block(stream, order(i));
-      out->blocks.push_back(static_cast<uint32_t>(block));
-      end += cuts.size_of(stream, block);
+    int64_t i = std::ssize(out->blocks), end = out->end();
+    while (i < blocks && (end <= record || i < twice)) {
+      for (const int64_t last = std::min(i + window_, blocks); i < last; ++i) {
+        const int64_t block = cuts.block(stream, order(i));
+        out->blocks.push_back(static_cast<uint32_t>(block));
+        end += cuts.size_of(stream, block);
+      }
+      out->begins.push_back(end);
     }
-    out->begins.push_back(end);
     return out;
   }
 

@@ -16,7 +16,7 @@
 //
 // Nothing here depends on the number of ranks, and there is no table with an entry per record: only
 // one of the blocks, and for each stream that a rank draws from, its order and where its windows
-// begin.
+// begin, as far as the epoch has come.
 #pragma once
 
 #include <cstdint>

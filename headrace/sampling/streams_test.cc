@@ -190,5 +190,20 @@ TEST(Streams, AreAFunctionOfSeedEpochBlocksAndBatch) {
   EXPECT_NE(shuffled_streams(blocks_of_photos(41), options)->fingerprint(), one->fingerprint());
 }
 
+// The windows of a stream are drawn as far as they are needed.
+TEST(Streams, ARecordIsTheSameWhereverTheEpochIsEntered) {
+  const Indices ends = blocks_of_photos(300);
+  const StreamOptions options{.count = 4, .window = 2, .global_batch = 32};
+  const Indices epoch = records_of_epoch(*shuffled_streams(ends, options), 7, 2);
+  for (const int64_t first : {int64_t{0}, ends.back() - 1, ends.back() / 2}) {
+    const SamplerPtr order = shuffled_streams(ends, options);
+    EXPECT_EQ(order->index(7, 2, first), epoch[size_t(first)]);
+    for (int64_t position = ends.back(); (position -= 37) >= 0;) {
+      ASSERT_EQ(order->index(7, 2, position), epoch[size_t(position)]);
+    }
+    EXPECT_EQ(records_of_epoch(*order, 7, 2), epoch);
+  }
+}
+
 }  // namespace
 }  // namespace headrace
