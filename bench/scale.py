@@ -97,7 +97,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=int, default=1_000_000_000)
     parser.add_argument("--world", type=int, default=1000)
-    parser.add_argument("--order", nargs="+", default=["sequential", "records", "blocks", "streams"])
+    parser.add_argument(
+        "--order", nargs="+", default=["sequential", "records", "blocks", "streams"]
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()

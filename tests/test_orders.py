@@ -280,6 +280,25 @@ def test_groups_have_one_key_of_any_type() -> None:
         assert len(set(names[batch.number])) == 1
 
 
+def test_each_group_may_have_its_own_remainder() -> None:
+    keys = np.repeat([0, 1, 2], [10, 11, 9])
+    src = hr.records(group=keys)
+    order = hr.sampling.grouped(keys, batch_size=4, last=["drop", "pad", "keep"])
+    sizes: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    for batch in hr.Loader(src, sampler=order):
+        sizes[int(batch.group[0])].append(len(batch.group))
+    assert {key: sorted(each) for key, each in sizes.items()} == {
+        0: [4, 4],
+        1: [4, 4, 4],
+        2: [3, 3, 3],
+    }
+    assert "2 records left out" in repr(hr.Loader(src, sampler=order))
+    with pytest.raises(hr.ConfigError, match=r"HR0755.*last has 2 values, but there are 3 keys"):
+        hr.Loader(src, sampler=hr.sampling.grouped("group", batch_size=4, last=["drop", "pad"]))
+    with pytest.raises(hr.ConfigError, match='"wrap"'):
+        hr.sampling.grouped(keys, batch_size=4, last=["drop", "wrap", "keep"])
+
+
 def test_two_budgets_apply_at_once() -> None:
     tokens, images = DRAW.integers(10, 900, 2000), DRAW.integers(0, 9, 2000)
     src = hr.records(number=np.arange(2000), tokens=tokens, images=images)

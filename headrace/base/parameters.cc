@@ -116,6 +116,9 @@ class Check {
         if (!param_.choices.empty() && std::holds_alternative<std::string>(given)) return given;
         return numbers(given);
       case ParamType::kStrings:
+        if (const auto* one = std::get_if<std::string>(&given); one && !param_.choices.empty()) {
+          return std::vector<std::string>{*one};
+        }
         if (is_empty_list(given)) return std::vector<std::string>{};
         return as_is<std::vector<std::string>>(given);
       case ParamType::kSource:
@@ -239,8 +242,9 @@ class Check {
     return "[" + std::string(owner_) + "] " + std::string(param_.name);
   }
   [[noreturn]] void wrong_type(const ParamValue& given) const {
-    raise(kWrongType, subject() + " must be " + std::string(name_of(param_.type)) + " (got " +
-                          text_of(given) + ")");
+    const bool or_one = param_.type == ParamType::kStrings && !param_.choices.empty();
+    raise(kWrongType, subject() + " must be " + (or_one ? "a string or " : "") +
+                          std::string(name_of(param_.type)) + " (got " + text_of(given) + ")");
   }
   [[noreturn]] void out_of_range(const std::string& rule, const std::string& got) const {
     raise(kOutOfRange, subject() + " " + rule + " (got " + got + ")");

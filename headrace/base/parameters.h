@@ -77,7 +77,7 @@ enum class ParamType {
   kFloats,      // one number, or a list of them; or one of the choices, if there are any
   kTransforms,  // a list of transforms
   kBranches,    // keyword arguments, each a list of transforms
-  kStrings,     // a list of strings
+  kStrings,     // a list of strings; or one of the choices, if there are any
   kLists,       // a list whose entries are transforms, or lists of them
   kSource,      // a dataset, all of whose records the operator may take
 };
@@ -98,7 +98,7 @@ struct Param {
   bool required = false;
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
-  std::vector<std::string_view> choices = {};  // for kString, kFloats
+  std::vector<std::string_view> choices = {};  // for kString, kStrings, kFloats
   int min_count = 0, max_count = 1 << 20;      // for lists
   bool or_none = false;                        // None is accepted, although it is not the default
   Affects decides = Affects::kRecords;         // of formats

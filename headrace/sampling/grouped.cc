@@ -15,7 +15,7 @@ namespace {
 const ErrorCode kBadGroups{
     "HR0755", ErrorKind::kConfig, "no group fills a batch",
     "hr.sampling.grouped() makes batches of records with the same key. batch_size= is one "
-    "number, or one for each key in sorted order. With last=\"drop\", a key with fewer records "
+    "number, or one for each key in sorted order, and so is last=. With last=\"drop\", a key with fewer records "
     "than a batch gives no batch; if that is true for all keys, the epoch is empty."};
 
 const uint64_t kGroupKey = hash_name("grouped"), kGroupPlaces = hash_name("grouped places");
@@ -24,23 +24,22 @@ enum class Remainder { kKeep, kDrop, kPad };
 
 class Grouped final : public Sampler {
  public:
-  Grouped(const std::vector<int64_t>& keys, const std::vector<int64_t>& batch_sizes, Remainder rest)
-      : fingerprint_(mix64(kGroupKey, uint64_t(rest))) {
+  Grouped(const std::vector<int64_t>& keys, const std::vector<int64_t>& batch_sizes,
+          const std::vector<Remainder>& remainders)
+      : fingerprint_(kGroupKey) {
+    for (const Remainder rest : remainders) fingerprint_ = mix64(fingerprint_, uint64_t(rest));
     std::map<int64_t, std::vector<int64_t>> by_key;
     for (size_t i = 0; i < keys.size(); ++i) {
       by_key[keys[i]].push_back(int64_t(i));
       fingerprint_ = mix64(fingerprint_, uint64_t(keys[i]));
     }
     for (const int64_t size : batch_sizes) fingerprint_ = mix64(fingerprint_, uint64_t(size));
-    if (batch_sizes.size() != 1 && batch_sizes.size() != by_key.size()) {
-      raise(kBadGroups,
-            "batch_size has " + std::to_string(batch_sizes.size()) + " numbers, but there are " +
-                std::to_string(by_key.size()) + " keys",
-            "one number, or one for each key in sorted order");
-    }
+    expect_one_or_each("batch_size", batch_sizes.size(), by_key.size());
+    expect_one_or_each("last", remainders.size(), by_key.size());
     for (auto& [key, records] : by_key) {
-      const size_t number = batch_sizes.size() == 1 ? 0 : records_.size();
-      add_group(std::move(records), batch_sizes[number], rest);
+      const size_t group = records_.size();
+      add_group(std::move(records), batch_sizes[batch_sizes.size() == 1 ? 0 : group],
+                remainders[remainders.size() == 1 ? 0 : group]);
     }
     if (batches_.empty()) {
       raise(kBadGroups, "last=\"drop\" leaves no batch: no key has as many records as a batch",
@@ -73,6 +72,14 @@ class Grouped final : public Sampler {
     uint64_t group = 0;
     int64_t first = 0, count = 0;  // range of the group's slots; past its records it wraps around
   };
+
+  static void expect_one_or_each(const char* name, size_t values, size_t keys) {
+    if (values == 1 || values == keys) return;
+    raise(kBadGroups,
+          std::string(name) + " has " + std::to_string(values) + " values, but there are " +
+              std::to_string(keys) + " keys",
+          "one value, or one for each key in sorted order");
+  }
 
   void add_group(std::vector<int64_t> records, int64_t most, Remainder rest) {
     const auto group = uint64_t(records_.size());
@@ -140,21 +147,24 @@ const SamplerRecord kGrouped{
           .maximum = 2147483647,
           .min_count = 1},
          {.name = "last",
-          .type = ParamType::kString,
+          .type = ParamType::kStrings,
           .doc =
               "If a key's records do not fill its last batch: \"keep\" makes its batches differ by "
               "one record at most, "
               "\"drop\" leaves out other records in each epoch, \"pad\" repeats the first records "
-              "of the key.",
+              "of the key. One value, or one for each key in sorted order.",
           .fallback = std::string("keep"),
-          .choices = {"keep", "drop", "pad"}}},
+          .choices = {"keep", "drop", "pad"},
+          .min_count = 1}},
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
       if (data.integers.empty()) raise(kUnusableOrder, "no records to group");
-      const std::string& last = arguments.text("last");
-      const Remainder rest = last == "keep"   ? Remainder::kKeep
+      std::vector<Remainder> remainders;
+      for (const std::string& last : arguments.texts("last")) {
+        remainders.push_back(last == "keep"   ? Remainder::kKeep
                              : last == "drop" ? Remainder::kDrop
-                                              : Remainder::kPad;
-      return std::make_shared<Grouped>(data.integers, arguments.integers("batch_size"), rest);
+                                              : Remainder::kPad);
+      }
+      return std::make_shared<Grouped>(data.integers, arguments.integers("batch_size"), remainders);
     }};
 const Register<SamplerRecord> registered_grouped(kGrouped);
 

@@ -12,7 +12,7 @@ namespace {
 
 const std::vector<int64_t> kKeysOfGroups = {7, 7, 7, 7, 7, 2, 2, 2};  // 5 of one, 3 of the other
 
-SamplerPtr grouped_of(std::vector<int64_t> keys, std::vector<int64_t> sizes, std::string last) {
+SamplerPtr grouped_of(std::vector<int64_t> keys, std::vector<int64_t> sizes, ParamValue last) {
   const SamplerRecord& record = *Registry<SamplerRecord>::find("grouped");
   const Arguments arguments("grouped", record.params,
                             {{"batch_size", std::move(sizes)}, {"last", std::move(last)}});
@@ -37,7 +37,7 @@ std::map<int64_t, std::multiset<int64_t>> batches_by_key(const Sampler& order, u
 using Sizes = std::multiset<int64_t>;
 
 TEST(Grouped, BatchesOfAKeyDifferInSizeByOneAtMost) {
-  const SamplerPtr order = grouped_of(kKeysOfGroups, {4}, "keep");
+  const SamplerPtr order = grouped_of(kKeysOfGroups, {4}, std::string("keep"));
   expect_order_promises(*order, 8);
   expect_each_record_once(*order, 8);
   const auto batches = batches_by_key(*order, 0);
@@ -46,7 +46,7 @@ TEST(Grouped, BatchesOfAKeyDifferInSizeByOneAtMost) {
 }
 
 TEST(Grouped, DroppedRecordsDifferBetweenEpochs) {
-  const SamplerPtr order = grouped_of(kKeysOfGroups, {2}, "drop");
+  const SamplerPtr order = grouped_of(kKeysOfGroups, {2}, std::string("drop"));
   EXPECT_NE(order->description().find("2 records left out"), std::string::npos);
   std::set<int64_t> left_out;
   for (uint64_t epoch = 0; epoch < 50; ++epoch) {
@@ -64,7 +64,7 @@ TEST(Grouped, DroppedRecordsDifferBetweenEpochs) {
 }
 
 TEST(Grouped, PaddedBatchesAreFullAndHaveEveryRecord) {
-  const SamplerPtr order = grouped_of(kKeysOfGroups, {4}, "pad");
+  const SamplerPtr order = grouped_of(kKeysOfGroups, {4}, std::string("pad"));
   const auto batches = batches_by_key(*order, 3);
   EXPECT_EQ(batches.at(7), (Sizes{4, 4}));
   EXPECT_EQ(batches.at(2), (Sizes{4}));
@@ -73,15 +73,33 @@ TEST(Grouped, PaddedBatchesAreFullAndHaveEveryRecord) {
 }
 
 TEST(Grouped, AKeyMayHaveItsOwnBatchSize) {
-  const auto batches = batches_by_key(*grouped_of(kKeysOfGroups, {1, 5}, "keep"), 0);
+  const auto batches = batches_by_key(*grouped_of(kKeysOfGroups, {1, 5}, std::string("keep")), 0);
   EXPECT_EQ(batches.at(7), (Sizes{5}));
   EXPECT_EQ(batches.at(2), (Sizes{1, 1, 1}));
-  EXPECT_THROW(grouped_of(kKeysOfGroups, {1, 2, 3}, "keep"), Exception);
+  EXPECT_THROW(grouped_of(kKeysOfGroups, {1, 2, 3}, std::string("keep")), Exception);
+}
+
+TEST(Grouped, AKeyMayHaveItsOwnRemainder) {
+  const auto each = [](const std::string& first, const std::string& second) {
+    return grouped_of(kKeysOfGroups, {2}, std::vector<std::string>{first, second});
+  };
+  const SamplerPtr order = each("drop", "pad");  // of the keys 2 and 7
+  const auto batches = batches_by_key(*order, 0);
+  EXPECT_EQ(batches.at(2), (Sizes{2}));
+  EXPECT_EQ(batches.at(7), (Sizes{2, 2, 2}));
+  EXPECT_NE(order->description().find("1 records left out"), std::string::npos);
+  EXPECT_NE(order->description().find("1 records twice"), std::string::npos);
+  EXPECT_EQ(batches_by_key(*each("pad", "keep"), 0).at(7), (Sizes{1, 2, 2}));
+  EXPECT_NE(each("pad", "keep")->fingerprint(), each("keep", "pad")->fingerprint());
+  EXPECT_EQ(each("pad", "pad")->batch_sizes().size(),
+            grouped_of(kKeysOfGroups, {2}, std::string("pad"))->batch_sizes().size());
+  EXPECT_THROW(grouped_of(kKeysOfGroups, {2}, std::vector<std::string>(3, "keep")), Exception);
+  EXPECT_THROW(each("keep", "wrap"), Exception);
 }
 
 TEST(Grouped, IsRefusedIfNoGroupFillsABatch) {
   try {
-    grouped_of(kKeysOfGroups, {6}, "drop");
+    grouped_of(kKeysOfGroups, {6}, std::string("drop"));
     FAIL() << "it was taken";
   } catch (const Exception& raised) {
     EXPECT_NE(std::string(raised.what()).find("leaves no batch"), std::string::npos);

@@ -35,7 +35,7 @@ def annotation(param: Mapping[str, Any]) -> str:
     """A parameter's type as shown in the signature."""
     text = _ANNOTATIONS[param["type"]]
     if param["choices"]:
-        text = f"str | {text}" if param["type"] == "floats" else "str | Enum"
+        text = f"str | {text}" if param["type"] in ("floats", "strings") else "str | Enum"
     by_default = param["default"] is None and not param["required"]
     if (by_default or param["or_none"]) and text != "Any":
         text += " | None"
@@ -46,7 +46,7 @@ def words(param: Mapping[str, Any]) -> str:
     """The words allowed as a parameter's value; numbers may be allowed, too."""
     if not param["choices"]:
         return ""
-    either = "Or one" if param["type"] == "floats" else "One"
+    either = {"floats": "Or one", "strings": "Each is one"}.get(param["type"], "One")
     return f" {either} of {', '.join(map(repr, param['choices']))}."
 
 

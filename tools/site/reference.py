@@ -46,7 +46,7 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def limits(param: Record) -> str:
     """The allowed values of a parameter: "one of ...", "0 to 1", "at least 1"."""
     if param["choices"]:
-        either = "or one of " if param["type"] == "floats" else "one of "
+        either = {"floats": "or one of ", "strings": "each one of "}.get(param["type"], "one of ")
         return either + ", ".join(f"`{choice}`" for choice in param["choices"])
     low, high = param["minimum"], param["maximum"]
     if low == float("-inf"):
