@@ -399,6 +399,23 @@ step "comes later" passes
     pytest.fail("what a stopped step had started still runs")
 
 
+def test_branches_of_all_programs_count_once(tmp_path: Path) -> None:
+    source = TOOLS.parent / "headrace/base/error.h"
+    two_programs = [
+        f"SF:{source}\nBRDA:3,0,0,7\nBRDA:3,0,1,0\nBRDA:5,1,0,-\nend_of_record\n",
+        f"SF:{source}\nBRDA:3,0,0,0\nBRDA:3,0,1,2\nBRDA:5,1,0,0\nend_of_record\n",
+        f"SF:{TOOLS.parent}/headrace/base/paths_test.cc\nBRDA:1,0,0,0\nend_of_record\n",
+        "SF:/usr/include/string.h\nBRDA:1,0,0,0\nend_of_record\n",
+    ]
+    (tmp_path / "lcov").write_text("".join(two_programs))
+    status, text = run("branch_coverage.py", tmp_path / "lcov", "--list", tmp_path / "list")
+    assert status == 0
+    rows = [line.split() for line in text.splitlines()]
+    assert ["base", "3", "2", "66.7%"] in rows and ["total", "3", "2", "66.7%"] in rows
+    lines = (tmp_path / "list").read_text().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("headrace/base/error.h:5: 1 not taken: ")
+
+
 def outer_choices(pattern: str) -> list[str]:
     """The parts of `a|b(c|d)|e` outside of parentheses."""
     parts, depth = [""], 0
