@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-LIMIT = 60  # seconds; only reached if something hangs
+LIMIT = 300  # seconds; only reached if something hangs
 
 
 class Gate:

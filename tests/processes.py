@@ -15,7 +15,7 @@ from headrace import _core
 
 MAIN = "from headrace.cli import main; main()"
 COMMAND = [sys.executable, "-c", MAIN]
-LIMIT = 120  # seconds; only reached if something hangs
+LIMIT = 600  # seconds; only reached if something hangs
 
 
 def run_code(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:

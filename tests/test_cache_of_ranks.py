@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from headrace.drawing.png import png_from_pixels
+from timing import PATIENCE, wait_until
 
 import headrace as hr
 from headrace import transforms as T
@@ -109,7 +110,7 @@ def job(folder: Path, ranks: int, method: str = "forkserver", **given: Any) -> I
         for pipe, process in zip(running.pipes, running.processes, strict=True):
             if process.is_alive():
                 pipe.send(None)
-                process.join(60)
+                process.join(PATIENCE)
                 assert process.exitcode == 0
     finally:
         for process in running.processes:
@@ -158,10 +159,15 @@ def test_ranks_hold_the_records_once_and_read_each_once(
         (held,) = {cache["bytes"] for cache in caches}
         assert RECORDS * 60 * 60 * 3 < held < 1.1 * RECORDS * 60 * 60 * 3
         # Of an epoch's records a rank has read 1/ranks itself, and read-ahead counts the next one.
-        assert sum(cache["misses"] for cache in caches) < 2 * RECORDS
+        assert sum(cache["misses"] for cache in caches) <= 2 * RECORDS
         assert sum(cache["shared_hits"] for cache in caches) > RECORDS / 2
-        pss = sum(proportional_bytes(process.pid or 0) for process in running.processes)
-        assert 0.8 * held < pss < 1.05 * held
+
+        def is_held_once() -> bool:
+            """While no rank maps further pages, as the threads that read ahead do."""
+            pss = sum(proportional_bytes(process.pid or 0) for process in running.processes)
+            return 0.8 * held < pss < 1.05 * held
+
+        wait_until(is_held_once, "the ranks hold the cache several times, or not")
         (name,) = set().union(*(memory_of(process.pid or 0) for process in running.processes))
         for _, text, has_torch in running.ask("stats"):
             assert "4 MiB, shared by the processes of this machine" in text

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from headrace.insight.examination.experiments import EXPERIMENTS
+from timing import with_longer_limits
 from virtual_clock import VirtualClock
 
 import headrace as hr
@@ -87,43 +88,52 @@ def test_a_hanging_loader_is_abandoned_and_its_line_is_named() -> None:
             ring()
         return ROWS
 
-    report = hr.doctor(Batches(make), nothing, seconds=0.2, patience=0.2)
-    assert_told(report, "test_doctor_bad_input.py, line ")
-    assert any(", in ring)" in note for note in report.notes), report.notes
+    def check(patience: float) -> None:
+        report = hr.doctor(Batches(make), nothing, seconds=0.2, patience=patience)
+        assert_told(report, "test_doctor_bad_input.py, line ")
+        assert any(", in ring)" in note for note in report.notes), report.notes
+
+    with_longer_limits(check, (0.2, 2, 10))
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_a_hanging_step_is_abandoned() -> None:
-    calls = iter(range(10**9))
+    def check(patience: float) -> None:
+        calls = iter(range(10**9))
 
-    def step(batch: Any) -> None:
-        if next(calls) == 5:
-            ring()
+        def step(batch: Any) -> None:
+            if next(calls) == 5:
+                ring()
 
-    report = hr.doctor([ROWS] * 9, step, seconds=0.2, patience=0.2)
-    assert_told(report, ", in ring)")
+        report = hr.doctor([ROWS] * 9, step, seconds=0.2, patience=patience)
+        assert_told(report, ", in ring)")
+
+    with_longer_limits(check, (0.2, 2, 10))
 
 
 def test_the_place_where_our_loader_hangs_is_reported() -> None:
-    hung = threading.Event()
+    def check(patience: float) -> None:
+        hung = threading.Event()
 
-    class Rows:
-        def __len__(self) -> int:
-            return 64
+        class Rows:
+            def __len__(self) -> int:
+                return 64
 
-        def __getitem__(self, number: int) -> Any:
-            if number == 3:
-                hung.wait()
-            return {"x": ROWS}
+            def __getitem__(self, number: int) -> Any:
+                if number == 3:
+                    hung.wait()
+                return {"x": ROWS}
 
-    with hr.Loader(Rows(), batch_size=2) as loader:
-        try:
-            report = hr.doctor(loader, nothing, seconds=0.2, patience=0.2)
-        finally:
-            hung.set()
-    assert_told(report, "The loader had delivered ")
-    assert any("of epoch 0; the next begins with record" in note for note in report.notes)
+        with hr.Loader(Rows(), batch_size=2) as loader:
+            try:
+                report = hr.doctor(loader, nothing, seconds=0.2, patience=patience)
+            finally:
+                hung.set()
+        assert_told(report, "The loader had delivered ")
+        assert any("of epoch 0; the next begins with record" in note for note in report.notes)
+
+    with_longer_limits(check, (0.2, 2, 10))
 
 
 def test_a_program_that_uses_the_timer_itself_keeps_it() -> None:

@@ -81,7 +81,7 @@ def start(folder: Path, body: str, *options: str, head: str = HEAD) -> Any:
 
 def examine_alone(folder: Path, body: str, *options: str, head: str = HEAD) -> Done:
     with start(folder, body, *options, head=head) as process:
-        out, err = process.communicate(timeout=100)
+        out, err = process.communicate(timeout=300)
     return Done(process.returncode, json.loads(out) if out else {}, out, err)
 
 
@@ -89,7 +89,7 @@ def examine(folder: Path, body: str, *options: str, head: str = HEAD) -> Done:
     """Where torch has been imported before."""
     (folder / "train.py").write_text(head + textwrap.dedent(body))
     words = ["doctor", "--json", "--script", "train.py", *QUICK, *options]
-    done = fork_server.run(fork_server.TORCH, MAIN, *words, folder=folder, timeout=100)
+    done = fork_server.run(fork_server.TORCH, MAIN, *words, folder=folder, timeout=300)
     report = json.loads(done.stdout) if done.stdout else {}
     return Done(done.returncode, report, done.stdout, done.stderr)
 
@@ -627,7 +627,7 @@ def test_ctrl_c_gives_what_was_measured(tmp_path: Path) -> None:
             if line.startswith("now"):
                 process.send_signal(signal.SIGINT)
                 break
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=300)
     report = json.loads(out)
     assert process.returncode == 130 and report["interrupted"]
     assert report["script"]["batches"] > 50 and report["rates"].get("real", 1) > 0

@@ -361,7 +361,7 @@ def test_headrace_never_imports_a_framework_by_itself() -> None:
         "frameworks = {'torch', 'tensorflow', 'keras', 'jax', 'paddle', 'mxnet', 'lightning'}\n"
         "assert not (frameworks | {'PIL'}) & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
 def test_importing_headrace_imports_little_else() -> None:
@@ -377,7 +377,7 @@ def test_importing_headrace_imports_little_else() -> None:
         "import headrace\n"
         "print(*(set(sys.modules) - before))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     frameworks = {"torch", "tensorflow", "jax", "PIL", "paddle", "mxnet", "h5py", "lmdb", "pyarrow"}
     imported = {".".join(name.split(".")[:n]) for name in done.stdout.split() for n in (1, 2)}

@@ -71,7 +71,7 @@ def dev_gpu(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
         (tools / "python3").symlink_to(python)
     environment = {"PATH": str(tools), "TOLD": str(checkout / "told"), "HOME": os.devnull}
     run = ["bash", checkout / "dev", "gpu", *words]
-    return subprocess.run(run, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(run, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def test_a_bundle_is_all_a_bare_machine_needs(tmp_path: Path) -> None:

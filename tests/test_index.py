@@ -398,7 +398,7 @@ def test_several_processes_may_build_and_learn_at_once(photos: Path) -> None:
     commands = [[sys.executable, "-c", BUILD, str(photos)]] * 2
     commands += [[sys.executable, "-c", LEARN, str(photos), str(seed), "live"] for seed in (1, 2)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE) for command in commands]
-    outputs = [process.communicate(timeout=120)[0] for process in running]
+    outputs = [process.communicate(timeout=300)[0] for process in running]
     assert [process.returncode for process in running] == [0] * 4
     assert [int(text) for text in outputs[:2]] == [BASELINE] * 2
     with loader_of(photos) as loader:
@@ -410,7 +410,7 @@ def test_several_processes_may_build_and_learn_at_once(photos: Path) -> None:
 def test_row_indexes_learned_by_a_killed_process_are_used(photos: Path, tmp_path: Path) -> None:
     expected = run(photos, index=False)
     command = [sys.executable, "-c", LEARN, str(photos), "1", "die"]
-    assert subprocess.run(command, check=False, timeout=120).returncode == -9
+    assert subprocess.run(command, check=False, timeout=300).returncode == -9
     assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [""]  # nothing partial
     with loader_of(photos) as loader:
         assert hashes_of(loader, 2) == expected

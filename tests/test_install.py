@@ -35,7 +35,7 @@ def test_a_library_that_is_missing_is_named_with_its_package(tmp_path: Path) -> 
         pytest.skip("there is no cmake")
     command = ["cmake", "-S", ROOT, "-B", tmp_path / "build", "-G", "Ninja"]
     without = ["-DCMAKE_DISABLE_FIND_PACKAGE_PNG=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_JPEG=ON"]
-    done = subprocess.run([*command, *without], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, *without], capture_output=True, text=True, timeout=300)
     assert done.returncode != 0
     told = " ".join(done.stderr.split())
     assert "apt-get install --no-install-recommends libjpeg62-turbo-dev libpng-dev" in told
@@ -50,7 +50,7 @@ def test_the_public_python_needs_nothing_that_it_does_not_declare() -> None:
 
 
 def dev(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([ROOT / "dev", *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([ROOT / "dev", *arguments], capture_output=True, text=True, timeout=300)
 
 
 def test_help_of_dev_fits_80_columns_and_builds_nothing() -> None:

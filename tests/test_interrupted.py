@@ -32,6 +32,7 @@ try:
     print("stuck", flush=True)
     {call}
 except KeyboardInterrupt:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     print("interrupted", flush=True)
     os._exit(7)  # an end in good order would wait for the step
 """
@@ -56,9 +57,9 @@ def test_ctrl_c_ends_a_call_that_waits_for_a_stuck_step(call: str) -> None:
     assert process.stdout and process.stdout.readline() == "stuck\n"
     line: list[str] = []
     reader, _ = outcome_of(lambda: line.append(process.stdout.readline()))
-    for _ in range(LIMIT):  # the signal may come before the call waits
+    for doubled in range(9):  # the signal may come before the call waits
         process.send_signal(signal.SIGINT)
-        reader.join(1)
+        reader.join(2**doubled)
         if line:
             break
     assert line == ["interrupted\n"]
@@ -247,15 +248,14 @@ calls, owner = [], Owner()
 on_drop(owner, close)
 try:
     del owner
-    begin = time.monotonic()
-    time.sleep(20)
+    time.sleep(60)
     print("lost")
 except KeyboardInterrupt:
-    print("interrupted", len(calls), time.monotonic() - begin < 10)
+    print("interrupted", len(calls))
 """
 
 
 @pytest.mark.parametrize("seconds", [0, 0.3])
 def test_ctrl_c_while_a_dropped_loader_is_closed_is_not_lost(seconds: float) -> None:
     code = DROPPED.replace("SECONDS", str(seconds))
-    assert run_code(code).stdout == "interrupted 2 True\n"
+    assert run_code(code).stdout == "interrupted 2\n"

@@ -35,7 +35,7 @@ def run(script: str, root: Path, **variables: str) -> subprocess.CompletedProces
     return subprocess.run(
         ["bash", "-euc", script],
         env={**os.environ, **variables, "PATH": found},
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from headrace.workers.lent_rows import Lost, Made, Rows, Work, rows_of
 from PIL import Image
+from timing import PATIENCE
 
 import headrace as hr
 from headrace import transforms as T
@@ -235,15 +236,15 @@ def test_failing_workers_are_abandoned_and_rows_made_locally(
 
 
 def slowly(image: Any) -> Any:
-    """Takes 2 ms without using a core, like work on other machines, which a test on one machine
+    """Takes 10 ms without using a core, like work on other machines, which a test on one machine
     does not have."""
-    time.sleep(0.002)
+    time.sleep(0.01)
     return image
 
 
 def until(loader: hr.Loader, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """Runs epochs of the loader until its counters of remote workers have these values."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while not holds(remote := loader.stats().remote):
         assert time.monotonic() < end, remote
         for _ in loader:
@@ -260,7 +261,7 @@ def test_remote_workers_that_do_not_pay_off_are_reported_and_not_used(
         assert "workers" in repr(loader) and "no remote worker is ready" in repr(loader)
         remote = until(loader, lambda remote: remote["rows"] >= 300)
         made, own = remote["actor_ms_per_row"], remote["local_ms_per_row"]
-        assert made >= 2 and made > 2 * own
+        assert made >= 10 and made > 2 * own
         assert re.search(r"workers +remote workers save [\d.]+ of [\d.]+ ms per row", repr(loader))
         assert remote["summary"] in repr(loader)
         asked = remote["requested"]

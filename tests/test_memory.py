@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image, ImageFile
+from timing import with_attempts
 
 import headrace as hr
 from headrace import transforms as T
@@ -162,7 +163,7 @@ def report(program: str, **case: Any) -> Any:
         [sys.executable, "-c", program, json.dumps(case)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -221,18 +222,22 @@ def test_the_process_stays_within_the_limit(
 ) -> None:
     options = {**case.get("options", {}), "memory_limit": f"{limit_mib} MiB"}
     paths = (camera * 10)[: case["records"]]
-    found = report(LIMIT, **{**case, "options": options}, paths=paths, tiny=tiny[0])
-    assert found["records"] == 2 * len(paths)
     consumers = 2 * 4 * 3 * 64 * 64  # its batch, and the previous one
     if case.get("object"):
         # bytes allocated by Python
         consumers += 2 * max(Path(path).stat().st_size for path in paths)
-    assert found["growth"] <= 1.05 * limit_mib * MIB + consumers
-    assert found["peak"] <= limit_mib * MIB
-    # Everything large goes back to the system; of blocks below a mebibyte, malloc keeps some per
-    # thread that existed.
     threads = case.get("options", {}).get("threads", 2)
-    assert found["left"] <= max(16, 3 * threads) * MIB
+
+    def check() -> None:
+        found = report(LIMIT, **{**case, "options": options}, paths=paths, tiny=tiny[0])
+        assert found["records"] == 2 * len(paths)
+        assert found["growth"] <= 1.05 * limit_mib * MIB + consumers
+        assert found["peak"] <= limit_mib * MIB
+        # Everything large goes back to the system; of blocks below a mebibyte, malloc keeps some
+        # per thread that existed.
+        assert found["left"] <= max(16, 3 * threads) * MIB
+
+    with_attempts(check)
 
 
 @pytest.mark.parametrize(
@@ -242,24 +247,36 @@ def test_the_process_stays_within_the_limit(
 )
 def test_nothing_grows_with_the_epochs(steps: str, most_mib: int, tiny: list[str]) -> None:
     options = {"batch_size": 32}
-    assert report(EPOCHS, steps=steps, paths=tiny, options=options)["growth"] < most_mib * MIB
+
+    def check() -> None:
+        found = report(EPOCHS, steps=steps, paths=tiny, options=options)
+        assert found["growth"] < most_mib * MIB
+
+    with_attempts(check)
 
 
 def test_dropped_loaders_free_their_memory(tiny: list[str]) -> None:
-    found = report(LEFTOVERS, paths=tiny, steps="python")
-    assert found["after"] == found["before"]  # open files, threads
-    assert found["growth"] < 4 * MIB
+    def check() -> None:
+        found = report(LEFTOVERS, paths=tiny, steps="python")
+        assert found["after"] == found["before"]  # open files, threads
+        assert found["growth"] < 4 * MIB
+
+    with_attempts(check)
 
 
 def test_images_that_steps_enlarge_too_much_are_refused_before_allocation() -> None:
     """Memory is reserved for the header's size; the decoded picture may be a thousand times as
     large."""
-    found = report(ENLARGED, options={"memory_limit": "64 MiB", "batch_size": 1, "threads": 1})
-    codes = {name: code for name, (code, _) in found.items()}
-    listed = dict.fromkeys(("listed", "open"), "HR0707")
-    assert codes == listed | dict.fromkeys(("warped", "mirrored", "mixed", "python"), "HR0127")
-    for name, (_, growth) in found.items():
-        assert growth < 1.05 * 64 * MIB, name
+
+    def check() -> None:
+        found = report(ENLARGED, options={"memory_limit": "64 MiB", "batch_size": 1, "threads": 1})
+        codes = {name: code for name, (code, _) in found.items()}
+        listed = dict.fromkeys(("listed", "open"), "HR0707")
+        assert codes == listed | dict.fromkeys(("warped", "mirrored", "mixed", "python"), "HR0127")
+        for name, (_, growth) in found.items():
+            assert growth < 1.05 * 64 * MIB, name
+
+    with_attempts(check)
 
 
 def test_a_limit_that_is_too_small_names_one_that_suffices(tiny: list[str]) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from picture_kinds import KINDS, bomb, encoded, of_mode, waves
 from PIL import Image
+from timing import with_attempts
 
 MIB = 1 << 20
 ALL_KINDS = [*KINDS, "heif", "jpegxl"]
@@ -62,7 +63,7 @@ def report(tmp_path: Path, kind: str, *cases: dict[str, Any]) -> list[dict[str, 
         [sys.executable, "-c", PROGRAM, str(tiny), json.dumps(cases)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -119,10 +120,14 @@ def test_decoding_takes_no_more_than_was_reserved(kind: str, tmp_path: Path) -> 
     paths = stored(tmp_path, large(kind, side))
     cases = [{"paths": [path], "crop": crop} for path in paths for crop in (None, 280)]
     cases += [{"paths": paths[:1], "crop": side - 10}]
-    for case, got in zip(cases, report(tmp_path, kind, *cases), strict=True):
-        assert got["records"] == 1, (case, got)
-        mapped = Path(case["paths"][0]).stat().st_size  # pages of the file, owned by the system
-        assert got["growth"] <= got["peak"] + mapped + 8 * MIB, (case, got)
+
+    def check() -> None:
+        for case, got in zip(cases, report(tmp_path, kind, *cases), strict=True):
+            assert got["records"] == 1, (case, got)
+            mapped = Path(case["paths"][0]).stat().st_size  # pages of the file, owned by the system
+            assert got["growth"] <= got["peak"] + mapped + 8 * MIB, (case, got)
+
+    with_attempts(check)
 
 
 @pytest.mark.parametrize("kind", ["avif", "heif", "jpegxl", "jpeg2000", "webp"])
@@ -133,10 +138,14 @@ def test_large_images_wait_for_each_other_under_a_small_limit(kind: str, tmp_pat
     alone = report(tmp_path, kind, {"paths": paths})[0]["peak"]
     limit = 3 * alone
     options = {"threads": 6, "batch_size": 4, "memory_limit": limit}
-    (got,) = report(tmp_path, kind, {"paths": paths * 8, "options": options})
-    assert got["records"] == 8, got
-    assert got["peak"] <= limit
-    assert got["growth"] <= 1.05 * limit
+
+    def check() -> None:
+        (got,) = report(tmp_path, kind, {"paths": paths * 8, "options": options})
+        assert got["records"] == 8, got
+        assert got["peak"] <= limit
+        assert got["growth"] <= 1.05 * limit
+
+    with_attempts(check)
 
 
 def bits(*fields: tuple[int, int]) -> bytes:

@@ -14,13 +14,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from collections import OrderedDict, UserDict, namedtuple
 
 import numpy as np
 import pytest
 from awaited_warning import ended_by_warning
+from timing import PATIENCE
 
 import headrace as hr
 from headrace import _core
@@ -149,20 +149,21 @@ def test_a_second_iteration_closes_the_first():
 
 
 def test_a_dropped_iterator_stops_reading():
-    asked = []
+    asked, ended = [], threading.Event()
 
     def source():
-        for i in range(10_000):
-            asked.append(i)
-            yield np.zeros(10)
+        try:
+            for i in range(10_000):
+                asked.append(i)
+                yield np.zeros(10)
+        finally:
+            ended.set()
 
     for _ in hr.prefetch(source(), simulated(), depth=2):
         break
     gc.collect()
-    seen = len(asked)
-    assert seen < 10
-    time.sleep(0.05)  # nothing requests any more; a failure here would depend on a race
-    assert len(asked) == seen
+    assert ended.wait(PATIENCE)
+    assert len(asked) < 10
 
 
 def test_on_the_cpu_batches_are_prefetched_and_passed_unchanged():
@@ -331,7 +332,7 @@ from headrace import _core
 def source():
     yield np.zeros(3)
     print("waiting", flush=True)
-    time.sleep(60)
+    time.sleep(1000)
 for _ in hr.prefetch(source(), _core.simulated_device(1)):
     pass
 """
@@ -343,10 +344,8 @@ def test_ctrl_c_ends_a_loop_that_waits():
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "waiting\n"
-    begin = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
-    assert time.monotonic() - begin < 10
+    _, errors = process.communicate(timeout=300)
     assert "KeyboardInterrupt" in errors
 
 

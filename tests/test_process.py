@@ -7,13 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from processes import run_code
 
-LIMIT = 60  # seconds; only reached if something hangs
+LIMIT = 300  # seconds; only reached if something hangs
 
 
 STUCK = """
@@ -46,10 +45,8 @@ def test_ctrl_c_ends_a_wait_for_a_batch() -> None:
     )
     assert process.stdout
     assert process.stdout.readline() == "stuck\n"
-    begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == "interrupted\n"
-    assert time.monotonic() - begin < LIMIT / 2
     out, err = process.communicate(timeout=LIMIT)
     assert (out, process.returncode) == ("works again\n", 0), err
 
@@ -106,7 +103,7 @@ def step(x):  # its processes may be ended as ever
 before = dict(blocked())
 loader = hr.Loader([{"x": i} for i in range(8)], [step], batch_size=4, threads=3)
 print([batch["x"].tolist() for batch in loader])
-for _ in range(100):  # the step may still run for the next epoch
+for _ in range(3000):  # the step may still run for the next epoch
     started = [is_blocked for thread, is_blocked in blocked() if thread not in before]
     if all(started):
         break
@@ -132,9 +129,10 @@ def test_ctrl_c_waits_half_a_second_in_total_for_everything_that_hangs() -> None
         "    hurried = _core.closing_patience()\n"
         "_core.begin_exit(patient=False)\n"
         "one, other = _core.closing_patience(), _core.closing_patience()\n"
-        "print(first, hurried, 0 < other < one < 0.5)\n"
+        "import time; time.sleep(0.6)\n"
+        "print(first, hurried, other <= one < 0.5, _core.closing_patience())\n"
     )
-    assert done.stdout == "1.0 0.25 True\n", done.stderr
+    assert done.stdout == "1.0 0.25 True 0.01\n", done.stderr
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 import worker_steps as steps
 from digests import epoch_hash
 from headrace.readable import is_readable
+from timing import PATIENCE
 
 import headrace as hr
 from headrace import transforms as T
@@ -40,8 +42,8 @@ def descriptors() -> list[str]:
 def nothing_is_left_over() -> Iterator[None]:
     processes, files = children(), descriptors()
     yield
-    assert children() == processes
-    assert descriptors() == files
+    assert children() <= processes
+    assert not Counter(descriptors()) - Counter(files)
 
 
 def test_batches_are_the_same_for_any_number_of_workers(pictures: Path) -> None:
@@ -254,7 +256,7 @@ def wait_until_gone(pids: list[int]) -> None:
             descriptor = os.pidfd_open(pid)
         except ProcessLookupError:
             continue
-        assert is_readable(descriptor, 30), f"process {pid} is still there"
+        assert is_readable(descriptor, PATIENCE), f"process {pid} is still there"
         os.close(descriptor)
 
 
@@ -273,7 +275,7 @@ def test_workers_work_in_a_process_with_many_open_files(tmp_path: Path) -> None:
             print(sum(len(batch[0]) for batch in loader))
         """,
     )
-    out, err = run.communicate(timeout=60)
+    out, err = run.communicate(timeout=300)
     assert out.split() == ["8"], err
 
 
@@ -290,7 +292,7 @@ def test_a_function_of_the_main_script_is_found(tmp_path: Path) -> None:
             print([batch.x.ravel().tolist() for batch in loader])
         """,
     )
-    out, err = run.communicate(timeout=60)
+    out, err = run.communicate(timeout=300)
     assert out == "[[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]\n", err
     assert err == "" and run.returncode == 0
 
@@ -305,7 +307,7 @@ def test_a_script_without_a_guard_gets_an_error(tmp_path: Path) -> None:
         list(hr.Loader([{"x": np.ones(2)}] * 4, [double], batch_size=2, python_workers=2))
         """,
     )
-    _, err = run.communicate(timeout=60)
+    _, err = run.communicate(timeout=300)
     assert run.returncode == 1
     assert "HR0832" in err.splitlines()[-2] and "__name__ == '__main__'" in err.splitlines()[-1]
 
@@ -318,7 +320,7 @@ def test_a_function_defined_at_a_prompt_is_refused(tmp_path: Path) -> None:
         hr.Loader([{"x": np.ones(2)}] * 4, [double], batch_size=2, python_workers=2)
         """
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert "HR0830" in done.stderr and "at a prompt" in done.stderr
 
 
@@ -342,14 +344,14 @@ def test_workers_end_with_the_process(tmp_path: Path, signal_sent: signal.Signal
     while not (tmp_path / "told").exists():  # a worker is inside the step
         assert run.poll() is None
     run.send_signal(signal_sent)
-    _, err = run.communicate(timeout=30)
+    _, err = run.communicate(timeout=300)
     wait_until_gone(pids)
     assert ("KeyboardInterrupt" in err) == (signal_sent == signal.SIGINT)
 
 
 def test_workers_end_when_the_interpreter_exits(tmp_path: Path) -> None:
     run = start(tmp_path, HANGING.format(told=str(tmp_path / "told"), last="sys.exit(5)"))
-    out, err = run.communicate(timeout=30)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 5, err
     wait_until_gone([int(pid) for pid in out.split()])
 

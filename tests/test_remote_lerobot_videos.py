@@ -22,6 +22,7 @@ from processes import run_code
 from servers.object_server import Fault, ObjectServer, Request
 from test_remote import bucket, quick, server
 from test_remote_lerobot import upload
+from timing import PATIENCE, with_longer_limits
 
 import headrace as hr
 from headrace import transforms as T
@@ -71,13 +72,29 @@ def of_videos(to: ObjectServer) -> list[Request]:
     return [request for request in to.requests if "/videos/" in request.path]
 
 
+def range_of(request: Request) -> tuple[int, int]:
+    first, _, last = request.headers["range"].removeprefix("bytes=").partition("-")
+    return int(first), int(last) + 1
+
+
 def requested(requests: list[Request]) -> int:
     """How many bytes they asked for."""
-    total = 0
-    for request in requests:
-        first, _, last = request.headers["range"].removeprefix("bytes=").partition("-")
-        total += int(last) - int(first) + 1
-    return total
+    return sum(end - begin for begin, end in map(range_of, requests))
+
+
+def of_the_first_epoch(requests: list[Request]) -> list[Request]:
+    """Those up to the last one that asked for a new byte. How much of the next epoch, whose bytes
+    are the same, is read ahead depends on the machine."""
+    asked: dict[str, bytearray] = {}
+    count = 0
+    for number, request in enumerate(requests):
+        begin, end = range_of(request)
+        seen = asked.setdefault(request.path, bytearray())
+        seen.extend(bytes(max(0, end - len(seen))))
+        if not all(seen[begin:end]):
+            count = number + 1
+        seen[begin:end] = b"\1" * (end - begin)
+    return requests[:count]
 
 
 def size_of_videos(folder: Folder) -> int:
@@ -131,10 +148,10 @@ def test_an_epoch_in_order_requests_each_byte_once(
     with loader(far(folder, server), threads=2) as batches:
         for batch in batches:
             check(folder, batch)
-    requests = of_videos(server)
+    requests = of_the_first_epoch(of_videos(server))
     size = size_of_videos(folder)
     assert size > 800_000
-    ahead = 16 * 2 * size / (2 * TOTAL)  # the first records of the next epoch
+    ahead = 16 * size / TOTAL  # records of the next epoch, whose requests may arrive before
     assert requested(requests) <= 1.1 * size + ahead
     assert len(requests) <= TOTAL / 2  # records of two cameras with four frames each
 
@@ -147,7 +164,7 @@ def test_a_few_records_request_a_few_groups_of_pictures(
     with loader(source, batch_size=1) as batches:
         for batch in batches:
             check(noisy, batch)
-    requests = of_videos(server)
+    requests = of_the_first_epoch(of_videos(server))
     tables = 4 * (4096 + 4096 + 512)
     a_group = 2 * size_of_videos(noisy) / (2 * TOTAL)
     groups = len(chosen) * 2 * len(OFFSETS)
@@ -189,6 +206,7 @@ def videos_of(folder: Folder) -> list[Path]:
 )
 def test_temporary_errors_do_not_show(folder: Folder, server: ObjectServer, fault: Fault) -> None:
     source = far(folder, server)
+    hr.remote.configure(retries=1000)  # another attempt may be the third request again
     server.fault = lambda request: fault if request.number % 3 == 2 else None
     with loader(source, threads=2, shuffle=True) as batches:
         for batch in batches:
@@ -287,31 +305,33 @@ def test_a_file_that_is_replaced_is_found(noisy: Folder, server: ObjectServer) -
 def test_record_timeout_applies_to_a_trickling_video(
     noisy: Folder, server: ObjectServer, of: str
 ) -> None:
-    hr.remote.configure(stall_seconds=600, hedge=False)
-    source = far(noisy, server)
-    path = broken_video(noisy, server)
-    seen = []
+    def check_with(limit: float) -> None:
+        server.fault = lambda request: None
+        source = far(noisy, server)
+        path = broken_video(noisy, server)
+        seen = []
 
-    def fault(request: Request) -> Fault | None:
-        if request.path != path:
-            return None
-        seen.append(request)
-        is_late = of == "tables" or len(seen) > 4
-        return Fault(drip=0.05, drip_bytes=1) if is_late else None
+        def fault(request: Request) -> Fault | None:
+            if request.path != path:
+                return None
+            seen.append(request)
+            is_late = of == "tables" or len(seen) > 4
+            return Fault(drip=limit / 8, drip_bytes=1) if is_late else None
 
-    server.fault = fault
-    how: dict[str, Any] = {"on_error": "skip", "error_budget": TOTAL, "record_timeout": 0.3}
-    with loader(hr.subset(source, range(20, 30)), **how) as batches:
-        records = [index for batch in batches for index in batch["index"].tolist()]
-    assert records[:5] == [20, 21, 22, 23, 24] and len(records) < 10
+        server.fault = fault
+        how: dict[str, Any] = {"on_error": "skip", "error_budget": TOTAL, "record_timeout": limit}
+        with loader(hr.subset(source, range(20, 30)), **how) as batches:
+            records = [index for batch in batches for index in batch["index"].tolist()]
+        assert records[:5] == [20, 21, 22, 23, 24] and len(records) < 10
+
+    with_longer_limits(check_with)
 
 
 def test_a_loader_is_closed_while_requests_hang(noisy: Folder, server: ObjectServer) -> None:
-    hr.remote.configure(stall_seconds=1, hedge=False)
     source = far(noisy, server)
     # The third episode's videos, and that of one camera of the second: read ahead, and needed soon.
     server.fault = lambda request: Fault(stall=10) if "file-001" in request.path else None
-    batches = loader(source, record_timeout=0.5)
+    batches = loader(source, record_timeout=PATIENCE)
     for _, batch in zip(range(3), batches, strict=False):
         check(noisy, batch)
     batches.close()

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from servers.object_server import Fault, ObjectServer, Request
 from test_remote import bucket, quick, server
+from timing import PATIENCE
 
 import headrace as hr
 
 __all__ = ["bucket", "quick", "server"]
 
 RECORDS, BYTES = 60, 30_000
-PATIENCE = 60  # seconds after which a request that stays alone is a failure
 
 
 class Together:
@@ -49,8 +49,8 @@ class Together:
 
 @pytest.fixture(autouse=True)
 def patient(quick: None) -> Iterator[None]:
-    """No request is sent a second time while the server holds it."""
-    before = hr.remote.configure(hedge=False, stall_seconds=2 * PATIENCE)
+    """No request is given up while the server holds it."""
+    before = hr.remote.configure(stall_seconds=2 * PATIENCE)
     yield
     hr.remote.configure(**before)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import tarfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 from servers.object_server import Fault, Keys, ObjectServer, Request
 from test_remote import STEPS, bucket, epoch_of, put_folder, quick, same, server, tar
+from timing import PATIENCE
 
 import headrace as hr
 
@@ -23,16 +23,22 @@ __all__ = ["bucket", "quick", "server", "tar"]
 
 
 class Storm:
-    """All requests get this answer, from the moment it is raised until it is over."""
+    """Requests for images get this answer, ``length`` of them after the first ``calm`` ones."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, calm: int, length: int) -> None:
         self.fault = Fault(status=status, headers={"Retry-After": "0"} if status == 503 else {})
-        self.blows = False
-        self.met = 0
+        self.calm, self.left = calm, length
+        self.lock = threading.Lock()
 
     def __call__(self, request: Request) -> Fault | None:
-        self.met += self.blows
-        return self.fault if self.blows else None
+        with self.lock:
+            if not request.path.endswith(".png") or self.left == 0:
+                return None
+            self.calm -= 1
+            if self.calm >= 0:
+                return None
+            self.left -= 1
+            return self.fault
 
 
 @pytest.mark.parametrize("on_error", ["raise", "skip", "substitute"])
@@ -41,20 +47,12 @@ def test_failures_that_persist_end_the_run(
     bucket: ObjectServer, pictures: Path, status: int, on_error: str
 ) -> None:
     put_folder(bucket, pictures, "/photos/train")
-    storm = Storm(status)
-    bucket.fault = storm
+    bucket.fault = Storm(status, calm=4, length=10**9)
     loader = hr.Loader(
         "s3://photos/train", STEPS, batch_size=2, on_error=on_error, error_budget=1000
     )
-    with loader:
-        batches = iter(loader)
-        next(batches)
-        storm.blows = True
-        with pytest.raises(hr.StorageError, match=rf"HR02[23]1.*{status}"):
-            for _ in range(3):  # epochs: some records were read ahead
-                for _ in batches:
-                    pass
-                batches = iter(loader)
+    with loader, pytest.raises(hr.StorageError, match=rf"HR02[23]1.*{status}"):
+        list(loader)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -62,20 +60,15 @@ def test_temporary_failures_change_no_batch(
     bucket: ObjectServer, pictures: Path, status: int
 ) -> None:
     put_folder(bucket, pictures, "/photos/train")
-    storm = Storm(status)
-    bucket.fault = storm
+    bucket.fault = storm = Storm(status, calm=6, length=60)
     hr.remote.configure(retries=1000, first_pause=0.01, longest_pause=0.05)
     with hr.Loader(
         "s3://photos/train", STEPS, batch_size=4, shuffle=True, seed=5, threads=2
     ) as loader:
-        batches = iter(loader)
-        first = [np.array(next(batches)["image"])]
-        storm.blows = True
-        threading.Timer(0.5, lambda: setattr(storm, "blows", False)).start()
-        rest = [np.array(batch["image"]) for batch in batches]
+        once = [np.array(batch["image"]) for batch in loader]
         again = [np.array(batch["image"]) for batch in loader]
-    assert same(first + rest, epoch_of(pictures))
-    assert storm.met and len(again) == len(first + rest)
+    assert same(once, epoch_of(pictures))
+    assert storm.left == 0 and len(again) == len(once)
 
 
 def test_files_that_vanish_in_mid_run_follow_the_policy(
@@ -115,10 +108,8 @@ def test_a_length_that_contradicts_the_range_is_an_error(
 
 def test_a_host_name_that_does_not_resolve_is_reported(tar: Path) -> None:
     hr.remote.configure(retries=2)
-    begun = time.monotonic()
     with pytest.raises(hr.StorageError, match=r"HR0221.*(resolve|host).*after 3 attempts"):
         hr.open("http://no-such-host.invalid/train.tar")
-    assert time.monotonic() - begun < 60
 
 
 def test_a_server_that_vanishes_in_mid_run_ends_the_run(tar: Path) -> None:
@@ -153,27 +144,27 @@ def lists(server: ObjectServer) -> list[Request]:
 def test_many_folders_are_listed_at_once(
     deep: ObjectServer, tmp_path: Path, page: int, most_listings: int
 ) -> None:
-    under_way, most = 0, 0
     deep.page = page
+    together = threading.Barrier(4)
+    left = 4 if page == 50 else 0  # fewer requests list it otherwise
     lock = threading.Lock()
 
-    def late(request: Request) -> Fault | None:
-        nonlocal under_way, most
-        if "list-type" in request.query:
-            with lock:
-                under_way += 1
-                most = max(most, under_way)
-            time.sleep(0.02)
-            with lock:
-                under_way -= 1
+    def hold(request: Request) -> Fault | None:
+        """Parts of the listing are sent once four of them are under way."""
+        nonlocal left
+        with lock:
+            held = left > 0 and "start-after" in request.query
+            left -= held
+        if held:
+            together.wait(PATIENCE)
         return None
 
-    deep.fault = late
+    deep.fault = hold
     source = hr.open("s3://photos/deep")
     assert len(source) == 280 and len(source.classes) == 200
     requests = lists(deep)
     assert len(requests) <= most_listings, "folders below others are listed with them"
-    assert most >= 4 or len(requests) < 8
+    assert left == 0 and not together.broken
     pages = [tuple(sorted(request.query.items())) for request in requests]
     assert len(set(pages)) == len(pages), "no page is fetched twice"
     for path, content in deep.objects.items():

@@ -591,7 +591,7 @@ for batch in hr.Loader(hr.stream(function), batch_size=4):
     )
     assert process.stdout and process.stdout.readline() == "hangs\n"
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=30)
+    _, error = process.communicate(timeout=300)
     assert process.returncode in (130, -signal.SIGINT) and "KeyboardInterrupt" in error
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import videos
 from headrace.loader.iteration import live
+from timing import wait_until
 
 import headrace as hr
 from headrace import _core
@@ -80,19 +81,18 @@ def all_decoding() -> Iterator[tuple[int, int]]:
 
 
 def wait_until_gone(processes: set[int]) -> None:
-    while processes & {number for number, _ in all_decoding()}:  # the test's time limit ends a hang
-        os.sched_yield()
+    wait_until(lambda: not processes & {number for number, _ in all_decoding()}, "still there")
 
 
 def test_processes_end_with_their_loader(folder: Path) -> None:
-    before = len(os.listdir("/dev/shm"))
+    before = set(os.listdir("/dev/shm"))
     loader = clips(folder)
     assert not decoding()
     for _ in loader:
         assert 1 <= len(decoding()) <= 2
     loader.close()
     assert not decoding()
-    assert len(os.listdir("/dev/shm")) == before
+    assert not [name for name in set(os.listdir("/dev/shm")) - before if "headrace" in name]
 
 
 def test_records_of_a_mosaic_are_decoded_by_the_existing_process(folder: Path) -> None:
@@ -122,7 +122,7 @@ def test_alternating_loaders_share_the_processes_of_their_threads(folder: Path) 
 def test_a_killed_process_loses_only_some_records(folder: Path) -> None:
     expected = [np.asarray(batch["video"]) for batch in clips(folder)]
     lost = 0
-    loader = clips(folder, on_error="substitute")
+    loader = clips(folder, on_error="substitute", error_budget=1000)
     for number, batch in enumerate(loader):
         for process in decoding():
             os.kill(process, signal.SIGKILL)
@@ -177,5 +177,5 @@ def test_no_process_outlives_python(folder: Path, how: signal.Signals) -> None:
     started = decoding(process.pid)
     assert started
     os.killpg(process.pid, how)  # like Ctrl-C, to the whole group
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     wait_until_gone(started)

@@ -114,7 +114,7 @@ def test_histogram_buckets_are_cumulative() -> None:
 
 
 def fetch(port: int, path: str = "/metrics") -> tuple[int, str, str]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=300) as answer:
         return answer.status, answer.headers["Content-Type"], answer.read().decode()
 
 
@@ -146,7 +146,7 @@ def test_the_endpoint_serves_metrics_and_a_status_line() -> None:
 def test_hostile_requests_are_harmless(request_bytes: bytes, capfd: Any) -> None:
     with hr.watch(Numbers(), port=0, **QUIET) as seen:
         port = seen.port or 0
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        with socket.create_connection(("127.0.0.1", port), timeout=300) as client:
             try:
                 client.sendall(request_bytes)
                 client.shutdown(socket.SHUT_WR)
@@ -161,11 +161,11 @@ def test_hostile_requests_are_harmless(request_bytes: bytes, capfd: Any) -> None
 def test_slow_clients_do_not_delay_others() -> None:
     with hr.watch(Numbers(), port=0, **QUIET) as seen:
         port = seen.port or 0
-        slow = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(4)]
+        slow = [socket.create_connection(("127.0.0.1", port), timeout=300) for _ in range(4)]
         for client in slow:
             client.sendall(b"GET /met")
         assert fetch(port)[0] == 200
-        many = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(40)]
+        many = [socket.create_connection(("127.0.0.1", port), timeout=300) for _ in range(40)]
     names = {thread.name for thread in threading.enumerate()}
     assert not {name for name in names if name.startswith("headrace")} - {"headrace-request"}
     for client in slow + many:

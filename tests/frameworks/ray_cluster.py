@@ -55,7 +55,7 @@ def two_nodes(
         ours = [p for p in psutil.Process().children(recursive=True) if p.pid not in before]
         ray.shutdown()
         cluster.shutdown()
-        _, left = psutil.wait_procs(ours, timeout=10)
+        _, left = psutil.wait_procs(ours, timeout=120)
         for process in left:
             with contextlib.suppress(psutil.Error):
                 process.terminate()

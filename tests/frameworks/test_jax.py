@@ -137,7 +137,7 @@ def test_two_processes_form_one_global_array() -> None:
         for rank in range(2)
     ]
     for process in processes:
-        out, error = process.communicate(timeout=120)
+        out, error = process.communicate(timeout=300)
         assert (out.splitlines()[-1], process.returncode) == ("3 batches", 0), error
 
 

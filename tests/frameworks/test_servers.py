@@ -102,7 +102,7 @@ def running(command: list[str], port: int, log: Path) -> Iterator[str]:
     """A server that accepts connections until the block ends."""
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
         try:
-            for _ in range(600):
+            for _ in range(3000):
                 if process.poll() is not None:
                     pytest.fail(f"{command[0]} ended: {log.read_text()[-2000:]}")
                 try:
@@ -157,7 +157,7 @@ def moto(folder: Path) -> Iterator[Any]:
     role = iam.create_role(RoleName="reader", AssumeRolePolicyDocument=everything)["Role"]["Arn"]
     iam.attach_role_policy(RoleName="reader", PolicyArn=policy)
     session = sts.assume_role(RoleArn=role, RoleSessionName="session")["Credentials"]
-    requests.post(f"{url}/moto-api/reset-auth", data=b"0", timeout=10)
+    requests.post(f"{url}/moto-api/reset-auth", data=b"0", timeout=300)
     yield url, own, session
     server.stop()
 
