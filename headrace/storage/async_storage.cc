@@ -41,7 +41,7 @@ class AsyncFile final : public OpenFile {
       return ended_early_error(path_, offset + bytes, size());
     }
     if (bytes == 0) return {};
-    if (const auto staged = StagedReads::find(path_, offset, bytes)) {
+    if (const auto staged = StagedReads::find(path_, offset, bytes, &identity_)) {
       scatter(*staged, parts);
       return {};
     }
@@ -313,11 +313,11 @@ Result<std::unique_ptr<OpenFile>> AsyncStorage::open(const std::string& path,
 
 Result<void> AsyncStorage::read_file(const std::string& path, Buffer& out,
                                      const ReadLimits& limits) const {
-  if (const auto staged = StagedReads::find(path, 0, FilePiece::kWhole)) {
+  if (const auto staged = StagedReads::find(path, 0, FilePiece::kWhole, nullptr)) {
     if (staged->size() > limits.max_bytes) {
       return above_cap_error(path, staged->size(), limits.max_bytes);
     }
-    if (StagedReads::take(path, 0, FilePiece::kWhole, out)) return {};
+    if (StagedReads::take(path, 0, FilePiece::kWhole, nullptr, out)) return {};
     out.resize(staged->size());
     if (!staged->empty()) std::memcpy(out.data(), staged->data(), staged->size());
     return {};

@@ -205,17 +205,44 @@ TEST(StagedReads, AreMovedToTheirOnlyReaderAndCopiedForSeveral) {
                            .memory = other}};
   const StagedReads staged(pieces);
   Buffer out(7);
-  EXPECT_FALSE(StagedReads::take(path, 10, 19, out)) << "a part of a piece";
-  EXPECT_FALSE(StagedReads::take(path, 50, 30, out)) << "another record reads it, too";
+  EXPECT_FALSE(StagedReads::take(path, 10, 19, nullptr, out)) << "a part of a piece";
+  EXPECT_FALSE(StagedReads::take(path, 50, 30, nullptr, out)) << "another record reads it, too";
   EXPECT_EQ(out.size(), 7);
-  ASSERT_TRUE(StagedReads::take(path, 10, 20, out));
+  ASSERT_TRUE(StagedReads::take(path, 10, 20, nullptr, out));
   EXPECT_EQ(out.data(), arrived);
   EXPECT_EQ(out.size(), 20);
-  EXPECT_FALSE(StagedReads::take(path, 10, 20, out)) << "it is gone";
+  EXPECT_FALSE(StagedReads::take(path, 10, 20, nullptr, out)) << "it is gone";
   std::vector<uint8_t> again(20);
   ASSERT_TRUE(file->read(10, again));
   EXPECT_EQ(again[0], 10) << "from the storage, as it would have been";
   EXPECT_EQ(volume.requests(), 1);
+}
+
+TEST(StagedReads, ServeOnlyReadersOfTheSameVersion) {
+  MemoryVolume volume("versions");
+  const std::string path = volume.write("a", numbers(100));
+  const FileIdentity old = *identity_of(path);
+  std::vector<uint8_t> other = numbers(100);
+  for (uint8_t& byte : other) byte ^= 0xff;
+  volume.write("a", other);
+  const Result<File> file = File::open(path);
+  const auto memory = std::make_shared<Buffer>(20);
+  std::ranges::fill(std::span(memory->data(), 20), uint8_t{7});
+  StagedPiece pieces[] = {{.piece = {.path = path, .offset = 10, .bytes = 20, .known = old},
+                           .bytes = memory->bytes(),
+                           .memory = memory,
+                           .alone = true}};
+  const StagedReads staged(pieces);
+  const FileIdentity current = *identity_of(path);
+  ASSERT_NE(current, old);
+  std::vector<uint8_t> out(5);
+  ASSERT_TRUE(file->read(12, out));
+  EXPECT_EQ(out[0], other[12]) << "not the old version's bytes";
+  Buffer taken;
+  EXPECT_FALSE(StagedReads::take(path, 10, 20, &current, taken));
+  EXPECT_FALSE(StagedReads::share(path, 10, 20, &current));
+  EXPECT_FALSE(StagedReads::find(path, 10, 20, &current));
+  EXPECT_EQ(StagedReads::share(path, 10, 20, &old), memory);
 }
 
 TEST(Storage, LocalPathsEqualThoseOfTheFileSystemAlone) {

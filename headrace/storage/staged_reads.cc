@@ -8,6 +8,12 @@ namespace {
 
 thread_local std::span<StagedPiece> staged;
 
+// Whether the piece is there, for a reader of this version.
+bool serves(const StagedPiece& each, std::string_view path, const FileIdentity* version) {
+  if (!each.memory || each.piece.path != path) return false;  // taken, or another file
+  return !version || !each.piece.known || *each.piece.known == *version;
+}
+
 }  // namespace
 
 StagedReads::StagedReads(std::span<StagedPiece> pieces) : outer_(staged) { staged = pieces; }
@@ -15,11 +21,11 @@ StagedReads::StagedReads(std::span<StagedPiece> pieces) : outer_(staged) { stage
 StagedReads::~StagedReads() { staged = outer_; }
 
 std::optional<std::span<const uint8_t>> StagedReads::find(std::string_view path, uint64_t offset,
-                                                          uint64_t bytes) {
+                                                          uint64_t bytes,
+                                                          const FileIdentity* version) {
   for (const StagedPiece& each : staged) {
     const bool whole = each.piece.bytes == FilePiece::kWhole;
-    if (!each.memory) continue;  // taken
-    if (whole != (bytes == FilePiece::kWhole) || each.piece.path != path) continue;
+    if (whole != (bytes == FilePiece::kWhole) || !serves(each, path, version)) continue;
     if (whole) return each.bytes;
     if (offset < each.piece.offset) continue;
     const uint64_t skipped = offset - each.piece.offset;
@@ -29,10 +35,11 @@ std::optional<std::span<const uint8_t>> StagedReads::find(std::string_view path,
   return {};
 }
 
-bool StagedReads::take(std::string_view path, uint64_t offset, uint64_t bytes, Buffer& out) {
+bool StagedReads::take(std::string_view path, uint64_t offset, uint64_t bytes,
+                       const FileIdentity* version, Buffer& out) {
   for (StagedPiece& each : staged) {
-    if (!each.alone || !each.memory || each.piece.offset != offset || each.piece.bytes != bytes ||
-        each.piece.path != path) {
+    if (!each.alone || each.piece.offset != offset || each.piece.bytes != bytes ||
+        !serves(each, path, version)) {
       continue;
     }
     out = std::move(*each.memory);
@@ -44,10 +51,10 @@ bool StagedReads::take(std::string_view path, uint64_t offset, uint64_t bytes, B
 }
 
 std::shared_ptr<const Buffer> StagedReads::share(std::string_view path, uint64_t offset,
-                                                 uint64_t bytes) {
+                                                 uint64_t bytes, const FileIdentity* version) {
   for (StagedPiece& each : staged) {
-    if (!each.memory || each.piece.offset != offset || each.memory->size() != bytes ||
-        each.piece.path != path) {
+    if (each.piece.offset != offset || !serves(each, path, version) ||
+        each.memory->size() != bytes) {
       continue;
     }
     each.alone = false;

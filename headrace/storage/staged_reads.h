@@ -3,7 +3,8 @@
 //
 // Read-ahead knows which pieces of which files a record needs, but not what the source does with
 // them. So the source reads as usual, on a thread where these pieces are staged: a read within a
-// piece is served from it, and any other goes to the storage.
+// piece is served from it, and any other goes to the storage. So does a read of another version of
+// the file: `version` is the reader's FileIdentity; null: any.
 #pragma once
 
 #include <memory>
@@ -33,14 +34,15 @@ class StagedReads {
 
   // The bytes of a piece, if they are staged on this thread.
   static std::optional<std::span<const uint8_t>> find(std::string_view path, uint64_t offset,
-                                                      uint64_t bytes);
+                                                      uint64_t bytes, const FileIdentity* version);
   // Moves a staged piece of exactly these bytes to `out` without a copy, if it has no other user.
   // It is then no longer staged. False: `out` is unchanged.
-  static bool take(std::string_view path, uint64_t offset, uint64_t bytes, Buffer& out);
+  static bool take(std::string_view path, uint64_t offset, uint64_t bytes,
+                   const FileIdentity* version, Buffer& out);
   // The memory of a staged piece of exactly these bytes, to be used by others as well; null if
   // there is none.
-  static std::shared_ptr<const Buffer> share(std::string_view path, uint64_t offset,
-                                             uint64_t bytes);
+  static std::shared_ptr<const Buffer> share(std::string_view path, uint64_t offset, uint64_t bytes,
+                                             const FileIdentity* version);
 
  private:
   const std::span<StagedPiece> outer_;

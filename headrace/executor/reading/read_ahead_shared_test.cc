@@ -66,7 +66,7 @@ class Overlapping final : public Source {
     bytes.resize(2);
     size_t at = 0;
     for (const uint64_t group : groups_of(indices[0])) {
-      if (const auto memory = StagedReads::share(path_, group * kGroup, kGroup)) {
+      if (const auto memory = StagedReads::share(path_, group * kGroup, kGroup, &identity_)) {
         bytes.data()[at++] = memory->data()[0];
         continue;
       }

@@ -7,10 +7,10 @@ namespace headrace {
 
 SharedPieces::Found SharedPieces::find(const FilePiece& piece, int64_t record) {
   if (pieces_.size() >= drop_at_) drop_gone();
-  const auto there = pieces_.find({piece.path, piece.offset, piece.bytes});
+  const auto there = pieces_.find(place_of(piece, piece.path));
   if (there == pieces_.end()) {
     auto made = std::make_unique<Piece>(Piece{.path = piece.path});
-    const Place place{made->path, piece.offset, piece.bytes};
+    const Place place = place_of(piece, made->path);
     pieces_.emplace(place, std::move(made));
     return {.is_new = true};
   }
@@ -26,7 +26,7 @@ SharedPieces::Found SharedPieces::find(const FilePiece& piece, int64_t record) {
 
 std::vector<int64_t> SharedPieces::arrived(const FilePiece& piece,
                                            const std::shared_ptr<Buffer>& memory) {
-  const auto found = pieces_.find({piece.path, piece.offset, piece.bytes});
+  const auto found = pieces_.find(place_of(piece, piece.path));
   if (found == pieces_.end()) return {};
   std::vector<int64_t> waiting = std::move(found->second->waiting);
   if (memory) {

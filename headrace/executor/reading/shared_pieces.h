@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces that several records need (FilePiece::shared): each is requested once, and its memory is
-// shared by the records that are read ahead while any of them has it. Not thread-safe:
+// shared by the records that are read ahead while any of them has it. Two versions of a file have
+// different pieces. Not thread-safe:
 // ReadAhead::mutex_ protects it.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -37,7 +38,12 @@ class SharedPieces {
   struct Place {
     std::string_view path;
     uint64_t offset, bytes;
-    auto operator<=>(const Place&) const = default;
+    FileIdentity version;
+    auto key() const {
+      return std::tuple(path, offset, bytes, version.device, version.inode, version.size,
+                        version.modified_ns);
+    }
+    bool operator<(const Place& other) const { return key() < other.key(); }
   };
   struct Piece {
     std::string path;
@@ -46,6 +52,9 @@ class SharedPieces {
     std::vector<int64_t> waiting = {};
     bool is_gone() const { return !under_way && memory.expired(); }
   };
+  static Place place_of(const FilePiece& piece, std::string_view path) {
+    return {path, piece.offset, piece.bytes, piece.known.value_or(FileIdentity{})};
+  }
   void drop_gone();
 
   std::map<Place, std::unique_ptr<Piece>> pieces_;

@@ -30,6 +30,19 @@ TEST(SharedPiecesOfRecords, AreRequestedByTheFirstAndGivenToAll) {
   EXPECT_EQ(found.memory, memory);
 }
 
+TEST(SharedPiecesOfRecords, AreNotSharedByTwoVersionsOfAFile) {
+  SharedPieces pieces;
+  FilePiece old = shared_piece("a", 5), now = shared_piece("a", 5);
+  old.known = FileIdentity{.inode = 1, .size = 100};
+  now.known = FileIdentity{.inode = 2, .size = 100};
+  EXPECT_TRUE(pieces.find(old, 1).is_new);
+  EXPECT_TRUE(pieces.find(now, 2).is_new);
+  const auto memory = std::make_shared<Buffer>(10);
+  EXPECT_EQ(pieces.arrived(old, memory), Numbers());
+  EXPECT_EQ(pieces.find(old, 3).memory, memory);
+  EXPECT_FALSE(pieces.find(now, 3).memory) << "it is still under way";
+}
+
 TEST(SharedPiecesOfRecords, AreRequestedAgainOnceNobodyHasThem) {
   SharedPieces pieces;
   const FilePiece piece = shared_piece("a", 5);

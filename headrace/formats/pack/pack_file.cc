@@ -317,7 +317,9 @@ Error PackFile::in_record(Error error, size_t field, int64_t record) const {
 
 Result<void> PackFile::read(size_t field, int64_t record, bool verify, Buffer& out) const {
   const BlobPlace& place = blob(field, record);
-  const bool is_here = StagedReads::take(path(), place.offset, place.bytes, out);
+  const auto version = file_.piece(place.offset, place.bytes).known;
+  const bool is_here =
+      StagedReads::take(path(), place.offset, place.bytes, version ? &*version : nullptr, out);
   try {
     if (!is_here) out.resize(place.bytes);
   } catch (const std::bad_alloc&) {

@@ -215,7 +215,8 @@ Result<bool> ExtentSource::prepare(int64_t record, const Extent& extent, RecordD
     return refused(with_commas(static_cast<int64_t>(out.max_bytes)) + " are possible");
   }
   const std::string& path = files_->path(extent.file);
-  if (StagedReads::take(path, extent.offset, extent.bytes, out.owned[0])) return true;
+  const FileIdentity& version = files_->identity(extent.file);
+  if (StagedReads::take(path, extent.offset, extent.bytes, &version, out.owned[0])) return true;
   try {
     out.owned[0].resize(extent.bytes);
   } catch (const std::bad_alloc&) {

@@ -275,7 +275,7 @@ Result<RangedVideo> RangedVideos::read(size_t number, const std::string& path,
   for (const PacketRange& range : ranges_of(**track, seconds)) {
     bytes += range.bytes;
     if (bytes > max_bytes) return above_cap_error(path, bytes, max_bytes);
-    if (auto memory = StagedReads::share(path, range.offset, range.bytes)) {
+    if (auto memory = StagedReads::share(path, range.offset, range.bytes, &*identity)) {
       held.push_back({range.offset, std::move(memory)});
     } else {
       missing.push_back({.piece = {path, range.offset, range.bytes, identity}});
