@@ -223,8 +223,9 @@ void BlockCache::serve(AsyncRead& read, const Far& far, bool may_wait) {
 
 bool BlockCache::is_worth_filling(const AsyncRead& read, const std::vector<Part>& parts) {
   const FileIdentity& known = *read.piece.known;
-  if (known_files_.insert(mix64(mix64(known.inode, hash_name(read.piece.path)), known.size))
-          .second) {
+  // By the path without its signature, or a file would count again each time its address is signed.
+  const std::string& path = parts.front().id.path;
+  if (known_files_.insert(mix64(mix64(known.inode, hash_name(path)), known.size)).second) {
     known_bytes_ += known.size;
   }
   const bool fit = known_bytes_ <= limit_;

@@ -197,6 +197,41 @@ TEST_F(BlockCacheTest, IsBypassedForRandomReadsBeyondTheLimit) {
   EXPECT_EQ(cache->counts().far_bytes, 10000u + kBlock);
 }
 
+// Every signature of an address used to count as another file, until all of them exceeded the
+// limit.
+TEST_F(BlockCacheTest, CountsAFileOnceHoweverOftenItsAddressIsSigned) {
+  Cached cache(folder_.path(), 12 * kBlock);
+  const BlockCache::Far far = [&](std::vector<AsyncRead> reads) {
+    for (AsyncRead& read : reads) {
+      const auto begin = bytes_.begin() + static_cast<std::ptrdiff_t>(read.piece.offset);
+      read.bytes.resize(read.piece.bytes);
+      std::copy_n(begin, read.piece.bytes, read.bytes.data());
+      read.result = {};
+      const auto done = std::move(read.done);
+      done(std::move(read));
+    }
+  };
+  std::atomic<int> right = 0;
+  for (uint64_t signature = 0; signature < 10; ++signature) {
+    AsyncRead read;
+    read.piece = {.path = "https://host/a.tar?X-Amz-Signature=" + std::to_string(signature),
+                  .offset = signature * kBlock,
+                  .bytes = 100,
+                  .known = FileIdentity{.inode = 7, .size = bytes_.size()}};
+    read.done = [&](const AsyncRead& done) {
+      right += done.result &&
+               std::equal(done.bytes.bytes().begin(), done.bytes.bytes().end(),
+                          bytes_.begin() + static_cast<std::ptrdiff_t>(done.piece.offset));
+    };
+    std::vector<AsyncRead> one;
+    one.push_back(std::move(read));
+    cache->submit(std::move(one), far);
+    cache->settle();
+  }
+  EXPECT_EQ(right, 10);
+  EXPECT_EQ(cache->counts().around, 0);
+}
+
 TEST_F(BlockCacheTest, KeepsAnnouncedBlocksWhileOthersAreRead) {
   Cached cache(folder_.path(), 8 * (kBlock + 300));
   const FileSet files({path_});
