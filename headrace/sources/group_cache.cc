@@ -66,11 +66,13 @@ GroupCache::HeldPtr GroupCache::enter(int64_t group) {
 
 void GroupCache::request(int64_t group, const HeldPtr& held) {
   try {
-    fetch_ranges(*groups_.files, groups_.groups[static_cast<size_t>(group)].ranges,
-                 // `of`: a capture of `held` itself would be const, so moving it would copy it.
-                 [self = shared_from_this(), group, of = HeldPtr(held)](RangeBytes bytes) mutable {
-                   self->arrived(group, std::move(of), std::move(bytes));
-                 });
+    fetch_ranges(
+        *groups_.files, groups_.groups[static_cast<size_t>(group)].ranges,
+        // `of`: a capture of `held` itself would be const, so moving it would copy it.
+        [self = shared_from_this(), group, of = HeldPtr(held)](RangeBytes bytes) mutable {
+          self->arrived(group, std::move(of), std::move(bytes));
+        },
+        unneeded_.get_token());
   } catch (...) {  // no memory for the request
     give_up(group, *held);
     throw;
@@ -264,6 +266,7 @@ void GroupCache::request_announced() {
 }
 
 void GroupCache::close() {
+  (void)unneeded_.request_stop();
   std::map<int64_t, HeldPtr> gone;  // let go after the lock
   MutexLock lock(mutex_);
   announced_.clear();

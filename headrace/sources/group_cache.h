@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 #include "headrace/base/mutex.h"
@@ -32,8 +33,8 @@ class GroupCache : public std::enable_shared_from_this<GroupCache> {
   Result<SourcePtr> take(int64_t group) EXCLUDES_LOCK(mutex_);
   // Groups [begin, end) will be read soon, after those of earlier calls.
   void announce(int64_t begin, int64_t end) EXCLUDES_LOCK(mutex_);
-  // Must be the last call: releases all groups. Requests in progress may keep this object alive,
-  // but no groups.
+  // Must be the last call: releases all groups, and cancels requests in progress, which may keep
+  // this object alive, but no groups.
   void close() EXCLUDES_LOCK(mutex_);
 
  private:
@@ -77,6 +78,7 @@ class GroupCache : public std::enable_shared_from_this<GroupCache> {
   int coming_ GUARDED_BY(mutex_) = 0;  // groups being requested or decoded
   bool decoding_ GUARDED_BY(mutex_) = false;
   int64_t last_ GUARDED_BY(mutex_) = -1;  // the group most recently begun
+  std::stop_source unneeded_;
 };
 
 }  // namespace headrace

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -160,6 +161,7 @@ void AsyncStorage::read_and_copy(const std::shared_ptr<Flight>& flight) const {
   try {
     std::vector<AsyncRead> one(1);
     one[0].piece = flight->read.piece;
+    one[0].unneeded = flight->read.unneeded;
     one[0].done = [flight](AsyncRead whole) {
       if (whole.result) flight->places.write(0, whole.bytes.bytes());
       flight->land(std::move(whole.result));
@@ -196,6 +198,9 @@ void AsyncStorage::submit_remote(std::vector<AsyncRead> reads) const {
 // These two functions do not throw: they are called on the storage's threads.
 void AsyncStorage::go_on(std::shared_ptr<Flight> flight) const {
   AsyncRead& read = flight->read;
+  if (read.unneeded.stop_requested()) {
+    return arrived(flight, {.error_number = ECANCELED});
+  }
   const Request request{.piece = read.piece,
                         .max_bytes = read.max_bytes,
                         .bytes = read.bytes,
@@ -262,8 +267,10 @@ std::vector<AsyncRead> read_and_wait(const Storage& storage, std::vector<AsyncRe
   };
   const auto waiting = std::make_shared<Waiting>();  // shared: the caller may stop waiting earlier
   std::vector<FilePiece> pieces;
+  std::stop_source unneeded;  // at the deadline
   for (size_t i = 0; i < reads.size(); ++i) {
     pieces.push_back(reads[i].piece);
+    reads[i].unneeded = unneeded.get_token();
     reads[i].done = [waiting, i](AsyncRead done) {
       MutexLock lock(waiting->mutex);
       if (waiting->left) return;
@@ -279,19 +286,23 @@ std::vector<AsyncRead> read_and_wait(const Storage& storage, std::vector<AsyncRe
   storage.submit(std::move(reads));
   const ReadDeadline* const deadline = ReadDeadline::of_thread();
   std::vector<AsyncRead> out;
-  MutexLock lock(waiting->mutex);
-  while (waiting->missing > 0 && !(deadline && deadline->is_over())) {
-    ReadDeadline::wait(waiting->changed, waiting->mutex);
-  }
-  waiting->left = true;
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    if (waiting->arrived[i]) {
-      out.push_back(std::move(*waiting->arrived[i]));
-      continue;
+  {
+    MutexLock lock(waiting->mutex);
+    while (waiting->missing > 0 && !(deadline && deadline->is_over())) {
+      ReadDeadline::wait(waiting->changed, waiting->mutex);
     }
-    Error error = deadline->error(pieces[i].path, static_cast<int64_t>(pieces[i].offset));
-    out.push_back({.piece = std::move(pieces[i]), .result = std::move(error)});
+    waiting->left = true;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      if (waiting->arrived[i]) {
+        out.push_back(std::move(*waiting->arrived[i]));
+        continue;
+      }
+      Error error = deadline->error(pieces[i].path, static_cast<int64_t>(pieces[i].offset));
+      out.push_back({.piece = std::move(pieces[i]), .result = std::move(error)});
+    }
+    if (waiting->missing == 0) return out;
   }
+  (void)unneeded.request_stop();
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "headrace/base/mutex.h"
@@ -186,7 +187,8 @@ Result<void> read_local(const FileSet& files, const FileRange& range, Buffer& ou
   return files.read(range.file, range.offset, {out.data(), out.size()});
 }
 
-void submit(const FileSet& files, std::span<const FileRange> ranges, const RangesPtr& all) {
+void submit(const FileSet& files, std::span<const FileRange> ranges,
+            const std::stop_token& unneeded, const RangesPtr& all) {
   std::map<const AsyncStorage*, std::vector<ScatterRead>> reads;
   for (size_t i = 0; i < ranges.size(); ++i) {
     const FileRange& range = ranges[i];
@@ -194,7 +196,8 @@ void submit(const FileSet& files, std::span<const FileRange> ranges, const Range
         dynamic_cast<const AsyncStorage*>(&storage_of(files.path(range.file)));
     for (uint64_t at = 0; storage && at < range.bytes; at += kRequestBytes) {
       const uint64_t count = std::min(kRequestBytes, range.bytes - at);
-      ScatterRead one{.read = {.piece = files.piece(range.file, range.offset + at, count)},
+      ScatterRead one{.read = {.piece = files.piece(range.file, range.offset + at, count),
+                               .unneeded = unneeded},
                       .places = std::span(all->bytes[i].data() + at, count)};
       one.read.done = [all](AsyncRead read) { all->arrived(std::move(read.result)); };
       reads[storage].push_back(std::move(one));
@@ -219,7 +222,7 @@ void submit(const FileSet& files, std::span<const FileRange> ranges, const Range
 }  // namespace
 
 void fetch_ranges(const FileSet& files, std::span<const FileRange> ranges,
-                  std::function<void(RangeBytes)> done) {
+                  std::function<void(RangeBytes)> done, const std::stop_token& unneeded) {
   const auto all = std::make_shared<Ranges>();
   all->done = std::move(done);
   for (const FileRange& range : ranges) {
@@ -240,7 +243,7 @@ void fetch_ranges(const FileSet& files, std::span<const FileRange> ranges,
     const auto call = std::move(all->done);
     return call(std::move(good.error()));
   }
-  submit(files, ranges, all);
+  submit(files, ranges, unneeded, all);
 }
 
 RangeBytes read_ranges(const FileSet& files, std::span<const FileRange> ranges) {
@@ -250,21 +253,24 @@ RangeBytes read_ranges(const FileSet& files, std::span<const FileRange> ranges) 
     std::optional<RangeBytes> bytes GUARDED_BY(mutex);
   };
   const auto waiting = std::make_shared<Waiting>();  // shared: the caller may leave before
-  fetch_ranges(files, ranges, [waiting](RangeBytes bytes) {
+  std::stop_source unneeded;
+  const auto arrived = [waiting](RangeBytes bytes) {
     MutexLock lock(waiting->mutex);
     waiting->bytes = std::move(bytes);
     waiting->changed.notify_all();
-  });
+  };
+  fetch_ranges(files, ranges, arrived, unneeded.get_token());
   const ReadDeadline* const deadline = ReadDeadline::of_thread();
-  MutexLock lock(waiting->mutex);
-  while (!waiting->bytes) {
-    if (deadline && deadline->is_over()) {
-      return deadline->error(files.path(ranges.front().file),
-                             static_cast<int64_t>(ranges.front().offset));
+  {
+    MutexLock lock(waiting->mutex);
+    while (!waiting->bytes && !(deadline && deadline->is_over())) {
+      ReadDeadline::wait(waiting->changed, waiting->mutex);
     }
-    ReadDeadline::wait(waiting->changed, waiting->mutex);
+    if (waiting->bytes) return std::move(*waiting->bytes);
   }
-  return std::move(*waiting->bytes);
+  (void)unneeded.request_stop();
+  return deadline->error(files.path(ranges.front().file),
+                         static_cast<int64_t>(ranges.front().offset));
 }
 
 }  // namespace headrace

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -91,10 +92,10 @@ using RangeBytes = Result<std::vector<Buffer>>;  // one for each range
 
 // Calls `done` once: on the calling thread for local files, otherwise on any thread, where it must
 // not block or throw. A range beyond the end of its file is HR0205, before anything is requested.
-// The set is not used after the call.
+// The set is not used after the call. `unneeded`: as in AsyncRead.
 void fetch_ranges(const FileSet& files, std::span<const FileRange> ranges,
-                  std::function<void(RangeBytes)> done);
-// The blocking form.
+                  std::function<void(RangeBytes)> done, const std::stop_token& unneeded = {});
+// The blocking form; cancels the requests at the deadline of this thread's reads.
 RangeBytes read_ranges(const FileSet& files, std::span<const FileRange> ranges);
 
 }  // namespace headrace

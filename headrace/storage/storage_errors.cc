@@ -41,7 +41,8 @@ const ErrorCode kEndedEarly{
 const ErrorCode kTooLarge{
     "HR0206", ErrorKind::kResource, "file too large",
     "A record's file exceeds the size limit, or the machine's memory, so nothing was read. Images "
-    "are far smaller; usually a container ended up among the images."};
+    "are far smaller; usually a container ended up among the images. Or a server did not state the "
+    "length of a file, and sent more than 1 GiB: use one that does, or copy the file."};
 
 const ErrorCode kTooManyOpen{
     "HR0207", ErrorKind::kStorage, "too many open files",

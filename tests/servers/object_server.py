@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import hmac
+import select
 import socket
 import ssl
 import struct
@@ -39,6 +40,9 @@ class Fault:
     late: float = 0  # delay in seconds before the answer
     loses: bool = False  # the stored object
     longer: bytes = b""  # sent after the body, and included in the content length
+    unsized: bool = False  # in chunks, without a content length
+    endless: bool = False  # likewise, and zeros after the body until the client disconnects
+    unended: bool = False  # likewise, and nothing after the body: the last chunk is missing
 
 
 @dataclass
@@ -136,6 +140,9 @@ class ObjectServer:
         self.repeats = False  # the folder that ends a page of a listing also begins the next one
         self.fault: Callable[[Request], Fault | None] = lambda request: None
         self.requests: list[Request] = []
+        # Requests whose client disconnected before their answer was complete (after a stall, or an
+        # unended or endless body).
+        self.aborted: list[Request] = []
         self.over = threading.Event()
         self._lock = threading.Lock()
         outer = self
@@ -188,6 +195,10 @@ class ObjectServer:
     def seen(self, path: str) -> list[Request]:
         return [request for request in self.requests if request.path == path]
 
+    def wait_for_aborted(self, count: int) -> None:
+        while len(self.aborted) < count:
+            assert not self.over.wait(0.005)
+
     # One request.
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
@@ -206,6 +217,7 @@ class ObjectServer:
                 body=handler.rfile.read(int(handler.headers.get("Content-Length", 0))),
             )
             self.requests.append(request)
+        handler.asked = request  # type: ignore[attr-defined]
         fault = self.fault(request) or Fault()
         if fault.late:
             self.over.wait(fault.late)
@@ -281,12 +293,16 @@ class ObjectServer:
         body: bytes,
     ) -> None:
         body += fault.longer
-        headers = {"Content-Length": str(len(body)), **headers, **fault.headers}
+        in_chunks = fault.unsized or fault.endless or fault.unended
+        length = {"Transfer-Encoding": "chunked"} if in_chunks else {}
+        headers = {**(length or {"Content-Length": str(len(body))}), **headers, **fault.headers}
         handler.send_response(status)
         for name, value in headers.items():
             if value:
                 handler.send_header(name, value)
         handler.end_headers()
+        if in_chunks:
+            return self.send_chunks(handler, fault, body)
         stop = max(fault.cut, fault.closes, fault.stall)
         body = body[:stop] if stop >= 0 else body
         step = fault.drip_bytes if fault.drip else len(body) or 1
@@ -296,12 +312,33 @@ class ObjectServer:
                 break
         handler.wfile.flush()
         if fault.stall >= 0:
-            self.over.wait()
+            self.wait_for_end(handler)
         if fault.cut >= 0:  # a reset, not a normal close
             linger = struct.pack("ii", 1, 0)
             handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         if stop >= 0:
             handler.close_connection = True
+
+    def send_chunks(self, handler: BaseHTTPRequestHandler, fault: Fault, body: bytes) -> None:
+        last = b"0\r\n\r\n" if fault.unsized else b""
+        handler.wfile.write(b"%x\r\n%s\r\n%s" % (len(body), body, last))
+        handler.wfile.flush()
+        more = b"100000\r\n%s\r\n" % bytes(1 << 20)
+        try:
+            while fault.endless and not self.over.is_set():
+                handler.wfile.write(more)
+        except OSError:
+            self.aborted.append(handler.asked)  # type: ignore[attr-defined]
+        if fault.unended:
+            self.wait_for_end(handler)
+        handler.close_connection = not fault.unsized
+
+    def wait_for_end(self, handler: BaseHTTPRequestHandler) -> None:
+        """Until the client disconnects, or the server stops."""
+        while not self.over.is_set():
+            if select.select([handler.connection], [], [], 0.005)[0]:
+                self.aborted.append(handler.asked)  # type: ignore[attr-defined]
+                return
 
     def entries(self, prefix: str, delimiter: str, after: str) -> list[tuple[str, bytes | None]]:
         """Keys and their contents, and folders, with names after `after`."""

@@ -111,7 +111,11 @@ void ReadAhead::drop_one(std::map<int64_t, Entry>::iterator entry) {
   share_.held -= entry->second.bytes;
   share_.dropped += entry->second.arriving;
   const auto unsent = std::move(entry->second.unsent);
+  const auto sent = std::move(entry->second.sent);
   entries_.erase(entry);
+  for (const NeighborsPtr& each : sent) {
+    if (--each->needed == 0) (void)each->unneeded.request_stop();
+  }
   for (const PlannedPieces::Iterator piece : unsent) {
     const FilePiece dropped = std::move(piece->second.piece);
     planned_.erase(piece);

@@ -100,6 +100,8 @@ class ReadAhead {
   ReadCounts counts() const EXCLUDES_LOCK(mutex_);
 
  private:
+  struct Neighbors;
+  using NeighborsPtr = std::shared_ptr<Neighbors>;  // shared: with the read, which may outlive this
   // `number`: over all streams of this ReadAhead, so that none occurs twice.
   struct Entry {
     bool ready = false;
@@ -111,9 +113,8 @@ class ReadAhead {
     bool failed = false;                   // a piece could not be read: its worker reads the record
     size_t arriving = 0;                   // the part of `bytes` reserved for missing pieces
     std::vector<PlannedPieces::Iterator> unsent = {};  // of its pieces
+    std::vector<NeighborsPtr> sent = {};               // the requests of its other pieces
   };
-  struct Neighbors;
-  using NeighborsPtr = std::shared_ptr<Neighbors>;  // shared: with the read, which may outlive this
   struct Inbox;
 
   int64_t end() const REQUIRES_LOCK(mutex_) { return base_ + count_ + (python_ ? 0 : beyond_); }

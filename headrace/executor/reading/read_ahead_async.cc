@@ -103,6 +103,7 @@ bool ReadAhead::claim_read(bool needed) {
   Entry entry{.index = index, .bytes = bytes, .missing = static_cast<int>(pieces.size())};
   entry.pieces.reserve(pieces.size());  // so that nothing is allocated when they arrive
   entry.unsent.reserve(pieces.size());
+  entry.sent.reserve(pieces.size());
   const auto claimed = entries_.emplace(next_, std::move(entry)).first;
   share_.held += bytes;
   try {
@@ -177,6 +178,9 @@ void ReadAhead::send(PlannedPieces::Iterator piece, std::vector<NeighborsPtr>& o
     Entry& entry = entries_.find(each->second.number)->second;
     entry.arriving += reserved;
     std::erase(entry.unsent, each);
+    ++read.needed;
+    // A shared piece has other records, which may need it when this one is dropped.
+    if (!bytes.shared) entry.sent.push_back(made);
     read.parts.push_back({.number = each->second.number,
                           .piece = std::move(bytes),
                           .reserved = reserved,
@@ -199,8 +203,11 @@ void ReadAhead::claim_alone(int64_t number) {
 ScatterRead ReadAhead::read_of(const NeighborsPtr& neighbors, std::shared_ptr<Inbox> inbox) {
   ScatterRead out{.read = {.piece = neighbors->whole,
                            .max_bytes = neighbors->max_bytes,
-                           .unneeded = inbox->unneeded.get_token()},
+                           .unneeded = neighbors->unneeded.get_token()},
                   .places = {}};
+  neighbors->on_closing.emplace(
+      inbox->unneeded.get_token(),
+      [source = neighbors->unneeded]() mutable { (void)source.request_stop(); });
   uint64_t at = neighbors->whole.offset;
   Neighbors::Part* before = nullptr;
   for (Neighbors::Part& part : neighbors->parts) {
@@ -275,6 +282,7 @@ void ReadAhead::arrived(Neighbors& neighbors, AsyncRead* read) {
       continue;
     }
     Entry& entry = found->second;
+    std::erase_if(entry.sent, [&](const NeighborsPtr& each) { return each.get() == &neighbors; });
     entry.arriving -= part.reserved;
     entry.failed |= !good || !part.memory;
     if (!entry.failed) {

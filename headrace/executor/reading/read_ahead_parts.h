@@ -4,7 +4,9 @@
 
 #include <malloc.h>
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -32,7 +34,7 @@ struct ReadAhead::Inbox {
   std::stop_source unneeded;
 };
 
-// Pieces of several records in a single read.
+// Pieces of several records in a single read, which is canceled once no record needs it.
 struct ReadAhead::Neighbors {
   struct Part {
     int64_t number = 0;
@@ -47,6 +49,9 @@ struct ReadAhead::Neighbors {
   uint64_t max_bytes = SIZE_MAX;
   double submitted = 0;
   std::vector<Part> parts;
+  size_t needed = 0;  // parts of records that are not dropped; guarded by ReadAhead::mutex_
+  std::stop_source unneeded = {};
+  std::optional<std::stop_callback<std::function<void()>>> on_closing = {};  // Inbox::unneeded
 };
 
 }  // namespace headrace

@@ -4,10 +4,10 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <utility>
 
 #include "headrace/base/mutex.h"
-#include "headrace/storage/remote/known_objects.h"
 #include "headrace/storage/remote/object_list.h"
 #include "headrace/storage/remote/remote_files.h"
 #include "headrace/storage/storage_errors.h"
@@ -137,10 +137,10 @@ class Listing {
   }
 
   Result<void> list_each_folder(const ListQuery& query, const std::vector<std::string>& folders) {
-    for (const std::string& folder : folders) {
-      if (folder < query.after || (!query.until.empty() && folder >= query.until)) continue;
+    for (auto folder = std::ranges::lower_bound(folders, query.after);
+         folder != folders.end() && (query.until.empty() || *folder < query.until); ++folder) {
       waiting_.push_back(
-          {.folder = query.folder + "/" + folder.substr(0, folder.size() - 1), .flat = true});
+          {.folder = query.folder + "/" + folder->substr(0, folder->size() - 1), .flat = true});
     }
     return {};
   }
@@ -198,6 +198,10 @@ Result<PathStatus> BucketFiles::list_below(const std::string& given, const EachE
     std::deque<std::pair<ListQuery, FetchResult>> pages GUARDED_BY(mutex);
   };
   const auto arrivals = std::make_shared<Arrivals>();  // shared: with requests in progress
+  // Cancels the requests in progress if the listing ends early.
+  struct Unneeded : std::stop_source {
+    ~Unneeded() { (void)request_stop(); }
+  } unneeded;
   Listing listing(cloud(), root, each);
   size_t under_way = 0;
   while (listing.goes_on() && (listing.has_next() || under_way > 0)) {
@@ -211,6 +215,7 @@ Result<PathStatus> BucketFiles::list_below(const std::string& given, const EachE
       }
       cloud().prepare(/*looks=*/false);
       Fetch fetch = new_listing(query);
+      fetch.unneeded = unneeded.get_token();
       fetch.done = [arrivals, query](FetchResult got) {
         MutexLock lock(arrivals->mutex);
         arrivals->pages.emplace_back(query, std::move(got));

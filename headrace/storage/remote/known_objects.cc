@@ -73,9 +73,15 @@ std::optional<KnownObjects::Look> KnownObjects::look(const std::string& path, do
   return {};
 }
 
-void KnownObjects::saw(const std::string& path, Look look) {
+bool KnownObjects::is_current(const Generation& asked) const {
+  drop_if_configured();
+  return asked == options_;
+}
+
+void KnownObjects::saw(const std::string& path, Look look, const Generation& asked) {
   const double time = now();
   MutexLock lock(mutex_);
+  if (!is_current(asked)) return;
   drop_old(time);
   keep_etag(look.status.identity, look.etag);
   const bool is_large = look.tail || (look.head && look.head->size() > kSmallHead);
@@ -103,8 +109,9 @@ void KnownObjects::keep_etag(const FileIdentity& identity, const std::string& et
 }
 
 void KnownObjects::saw_head(const std::string& path, const FileIdentity& identity,
-                            std::shared_ptr<const std::string> head) {
-  saw(path, {.status = {.kind = PathKind::kFile, .identity = identity}, .head = std::move(head)});
+                            std::shared_ptr<const std::string> head, const Generation& asked) {
+  saw(path, {.status = {.kind = PathKind::kFile, .identity = identity}, .head = std::move(head)},
+      asked);
 }
 
 void KnownObjects::drop_if_configured() const {
@@ -116,11 +123,14 @@ void KnownObjects::drop_if_configured() const {
   options_ = std::move(options);
 }
 
+// Once per second, since it visits everything that is stored.
 void KnownObjects::drop_old(double time) {
   if (looks_.size() >= kMaxLooks) {
     std::erase_if(looks_, [&](const auto& seen) { return seen.second.time <= time - kSeconds; });
     if (looks_.size() >= kMaxLooks) looks_.clear();
   }
+  if (time < dropped_at_ + 1) return;
+  dropped_at_ = time;
   std::erase_if(listings_, [&](const auto& seen) { return seen.second.until <= time; });
   std::erase_if(first_pages_,
                 [&](const auto& seen) { return seen.second.time <= time - kSeconds; });
@@ -135,7 +145,8 @@ std::shared_ptr<const KnownObjects::Entries> KnownObjects::listing(
   return found->second.entries;
 }
 
-Result<void> KnownObjects::saw_listing(const std::string& folder, Entries entries, double begun) {
+Result<void> KnownObjects::saw_listing(const std::string& folder, Entries entries, double begun,
+                                       const Generation& asked) {
   const double time = now();
   Listing listing{.ended = time,
                   .until = time + std::max(kSeconds, time - begun),
@@ -155,13 +166,16 @@ Result<void> KnownObjects::saw_listing(const std::string& folder, Entries entrie
     if (!entry.is_folder) place->second = i;
   }
   MutexLock lock(mutex_);
+  if (!is_current(asked)) return {};
   drop_old(time);
   listings_.insert_or_assign(folder, std::move(listing));
   return {};
 }
 
-void KnownObjects::saw_first_page(const std::string& folder, ListPage page) {
+void KnownObjects::saw_first_page(const std::string& folder, ListPage page,
+                                  const Generation& asked) {
   MutexLock lock(mutex_);
+  if (!is_current(asked)) return;
   first_pages_.insert_or_assign(folder, FirstPage{now(), std::move(page)});
 }
 

@@ -35,21 +35,28 @@ class KnownObjects {
     // The first and last bytes of the file. shared: with readers.
     std::shared_ptr<const std::string> head = {}, tail = {};
   };
+  // What a request found is stored only if options have not changed since the request was made:
+  // with another endpoint or other headers, a path may be another object.
+  using Generation = std::shared_ptr<const RemoteOptions>;  // shared: the process's
+  static Generation generation() { return remote_options(); }
   // `path`: without a trailing "/". The absence of an object is cached for kSeconds only.
   std::optional<Look> look(const std::string& path, double time = now()) EXCLUDES_LOCK(mutex_);
-  void saw(const std::string& path, Look look) EXCLUDES_LOCK(mutex_);
+  void saw(const std::string& path, Look look, const Generation& asked = generation())
+      EXCLUDES_LOCK(mutex_);
   // Stores the first bytes of this version.
   void saw_head(const std::string& path, const FileIdentity& identity,
-                std::shared_ptr<const std::string> head) EXCLUDES_LOCK(mutex_);
+                std::shared_ptr<const std::string> head, const Generation& asked = generation())
+      EXCLUDES_LOCK(mutex_);
   using Entries = std::vector<RemoteEntry>;
   std::shared_ptr<const Entries> listing(const std::string& folder) const EXCLUDES_LOCK(mutex_);
   // Stores the whole listing, whose first request was sent at `begun` (base/clock.h): entries of
   // slow listings are cached for as long as the listing took. HR0224 if a file is listed twice: it
   // would become two records.
-  Result<void> saw_listing(const std::string& folder, Entries entries, double begun)
-      EXCLUDES_LOCK(mutex_);
+  Result<void> saw_listing(const std::string& folder, Entries entries, double begun,
+                           const Generation& asked = generation()) EXCLUDES_LOCK(mutex_);
   // Stores the first page of a listing: many formats check the first entries of a folder.
-  void saw_first_page(const std::string& folder, ListPage page) EXCLUDES_LOCK(mutex_);
+  void saw_first_page(const std::string& folder, ListPage page,
+                      const Generation& asked = generation()) EXCLUDES_LOCK(mutex_);
   std::optional<ListPage> first_page(const std::string& folder) const EXCLUDES_LOCK(mutex_);
   // The ETag of a version, for If-Match; empty if unknown.
   std::string etag_of(const FileIdentity& identity) const EXCLUDES_LOCK(mutex_);
@@ -79,13 +86,14 @@ class KnownObjects {
   // Drops heads and tails beyond kSeconds or kMaxHeld, the oldest first.
   void drop_ends(double time) REQUIRES_LOCK(mutex_);
   void keep_etag(const FileIdentity& identity, const std::string& etag) REQUIRES_LOCK(mutex_);
-  // Drops everything if options changed: with another endpoint or headers, a path may be another
-  // object.
+  // Drops everything if options changed.
   void drop_if_configured() const REQUIRES_LOCK(mutex_);
+  // Whether an answer to a request of that generation is stored.
+  bool is_current(const Generation& asked) const REQUIRES_LOCK(mutex_);
 
   mutable Mutex mutex_;
-  mutable std::shared_ptr<const RemoteOptions> options_
-      GUARDED_BY(mutex_);  // shared: the process's
+  mutable Generation options_ GUARDED_BY(mutex_);
+  double dropped_at_ GUARDED_BY(mutex_) = 0;  // the last drop_old()
   mutable std::map<std::string, Seen> looks_ GUARDED_BY(mutex_);
   mutable std::map<std::string, Listing> listings_ GUARDED_BY(mutex_);
   mutable std::map<std::string, FirstPage> first_pages_ GUARDED_BY(mutex_);

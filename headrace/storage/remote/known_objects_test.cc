@@ -28,6 +28,27 @@ TEST(KnownObjects, ObjectsMissingFromASlowListingAreRequestedAfterSomeSeconds) {
   EXPECT_EQ(kind_of("s3://b/f/a", listed + 200), std::nullopt);
 }
 
+TEST(KnownObjects, AnswersToRequestsFromBeforeAConfigurationAreNotStored) {
+  KnownObjects known;
+  const PathStatus file{.kind = PathKind::kFile, .identity = identity_of_version("old", 3)};
+  const KnownObjects::Generation asked = KnownObjects::generation();
+  known.saw("s3://b/a", {.status = file}, asked);
+  EXPECT_TRUE(known.look("s3://b/a"));
+  set_remote_options(*remote_options());
+  EXPECT_FALSE(known.look("s3://b/a"));
+  known.saw("s3://b/a", {.status = file}, asked);
+  known.saw_head("s3://b/c", file.identity, std::make_shared<const std::string>("abc"), asked);
+  ASSERT_TRUE(known.saw_listing("s3://b/f", {{.name = "a", .size = 3}}, now(), asked));
+  known.saw_first_page("s3://b/g", {.entries = {{.name = "a", .size = 3}}, .next = "b"}, asked);
+  for (const char* path : {"s3://b/a", "s3://b/c", "s3://b/f/a"}) {
+    EXPECT_FALSE(known.look(path)) << path;
+  }
+  EXPECT_FALSE(known.listing("s3://b/f"));
+  EXPECT_FALSE(known.first_page("s3://b/g"));
+  known.saw("s3://b/a", {.status = file});
+  EXPECT_TRUE(known.look("s3://b/a"));
+}
+
 TEST(KnownObjects, OnlyTheNewestFileEndsAreKept) {
   KnownObjects known;
   (void)known.look("s3://b/f");

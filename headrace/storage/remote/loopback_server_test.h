@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <mutex>
@@ -26,10 +28,13 @@ inline uint8_t byte_at(uint64_t place) { return static_cast<uint8_t>(place * 131
 
 // The fault for one request.
 struct LoopbackFault {
-  int status = 206;
+  int status = 206;          // 200: the whole object, whatever range was requested
   size_t cut = SIZE_MAX;     // bytes of the body, then the connection is closed
   bool drips = false;        // sends one byte of the body per 5 ms
   bool hangs = false;        // never answers
+  bool unsized = false;      // sends the body in chunks, without Content-Length
+  bool endless = false;      // likewise, and goes on with more chunks
+  bool unended = false;      // likewise, and then sends nothing more: the last chunk is missing
   std::string headers = {};  // additional ones
 };
 
@@ -65,6 +70,8 @@ class LoopbackServer {
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/object"; }
   int requests() const { return requests_; }
+  // Requests whose client closed the connection before their answer was complete.
+  int aborted() const { return aborted_; }
 
  private:
   void accept_all() {
@@ -100,43 +107,82 @@ class LoopbackServer {
   bool answer(int connection, const std::string& head) {
     const LoopbackFault fault = fault_ ? fault_(requests_++) : LoopbackFault{};
     if (!fault_) ++requests_;
-    while (fault.hangs && !over_) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    if (fault.hangs) return false;
+    if (fault.hangs) return wait_for_end(connection);
     uint64_t first = 0, last = bytes_ - 1;
-    if (const size_t range = head.find("Range: bytes="); range != std::string::npos) {
+    const size_t range = head.find("Range: bytes=");
+    if (fault.status != 200 && range != std::string::npos) {
       char* dash = nullptr;
       first = std::strtoull(head.c_str() + range + 13, &dash, 10);
       if (dash[1] >= '0' && dash[1] <= '9') last = std::strtoull(dash + 1, nullptr, 10);
       last = std::min(last, bytes_ - 1);
     }
-    std::string body;
+    const bool in_chunks = fault.unsized || fault.endless || fault.unended;
+    std::string body = in_chunks ? "error" : "";
     if (fault.status < 300) {
       body.resize(last - first + 1);
       for (char& c : body) c = static_cast<char>(byte_at(first++));
       first -= body.size();
     }
-    std::string out = "HTTP/1.1 " + std::to_string(fault.status) + " Said\r\nETag: \"one\"\r\n" +
-                      "Content-Length: " + std::to_string(body.size()) + "\r\n" + fault.headers;
+    std::string out =
+        "HTTP/1.1 " + std::to_string(fault.status) + " Said\r\nETag: \"one\"\r\n" + fault.headers;
+    out += in_chunks ? std::string("Transfer-Encoding: chunked\r\n")
+                     : "Content-Length: " + std::to_string(body.size()) + "\r\n";
     if (fault.status == 206) {
       out += "Content-Range: bytes " + std::to_string(first) + "-" + std::to_string(last) + "/" +
              std::to_string(bytes_) + "\r\n";
     }
-    out += "\r\n" + body.substr(0, fault.cut);
+    out += "\r\n" + (in_chunks ? chunk_of(body) : body.substr(0, fault.cut));
+    if (fault.unsized) out += "0\r\n\r\n";
     const size_t dripped = fault.drips ? out.find("\r\n\r\n") + 4 : SIZE_MAX;
-    for (size_t sent = 0; sent < out.size() && !over_;) {
-      const size_t most = sent < dripped ? std::min(out.size(), dripped) - sent : 1;
-      if (most == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      const ssize_t count = send(connection, out.data() + sent, most, MSG_NOSIGNAL);
-      if (count <= 0) return false;
-      sent += static_cast<size_t>(count);
+    if (!send_all(connection, out, dripped)) return false;
+    if (fault.unended) return wait_for_end(connection);
+    const std::string more = chunk_of(std::string(size_t{1} << 16, 'x'));
+    while (fault.endless) {
+      if (!send_all(connection, more)) return false;
     }
     return fault.cut >= body.size();
+  }
+
+  static std::string chunk_of(const std::string& bytes) {
+    if (bytes.empty()) return {};  // it would be the last chunk
+    char size[32];
+    (void)std::snprintf(size, sizeof size, "%zx\r\n", bytes.size());
+    return size + bytes + "\r\n";
+  }
+
+  // Starting at `dripped`, one byte per 5 ms.
+  bool send_all(int connection, const std::string& out, size_t dripped = SIZE_MAX) {
+    for (size_t sent = 0; sent < out.size();) {
+      if (over_) return false;
+      const size_t most = sent < dripped ? std::min(out.size(), dripped) - sent : 1;
+      if (sent >= dripped) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      const ssize_t count = send(connection, out.data() + sent, most, MSG_NOSIGNAL);
+      if (count <= 0) {
+        ++aborted_;
+        return false;
+      }
+      sent += static_cast<size_t>(count);
+    }
+    return true;
+  }
+
+  // Until the client closes the connection, or the server ends. Always false.
+  bool wait_for_end(int connection) {
+    while (!over_) {
+      pollfd wanted{.fd = connection, .events = POLLIN, .revents = 0};
+      char byte = 0;
+      if (poll(&wanted, 1, 5) > 0 && recv(connection, &byte, 1, 0) <= 0) {
+        ++aborted_;
+        break;
+      }
+    }
+    return false;
   }
 
   const uint64_t bytes_;
   const std::function<LoopbackFault(int)> fault_;
   int listener_ = -1, port_ = 0;
-  std::atomic<int> requests_{0};
+  std::atomic<int> requests_{0}, aborted_{0};
   std::atomic<bool> over_{false};
   std::mutex mutex_;
   std::vector<int> connections_;

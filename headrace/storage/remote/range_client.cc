@@ -18,6 +18,7 @@
 #include "headrace/base/mutex.h"
 #include "headrace/base/signals.h"
 #include "headrace/storage/burst_threads.h"
+#include "headrace/storage/read_deadline.h"
 #include "headrace/storage/remote/curl_loop.h"
 #include "headrace/storage/remote/pace.h"
 #include "headrace/storage/remote/per_process.h"
@@ -233,7 +234,8 @@ void RangeClient::Loop::begin_waiting() {
 void RangeClient::Loop::begin_copy(const Job& job, Server& server) {
   job->copy_waits = false;
   const bool answered = job->transfers.empty();  // or it waits for another attempt
-  if (answered || server.limit.is_throttled(now()) || !server.hedges.take()) return;
+  if (answered || job->has_all() || server.limit.is_throttled(now()) || !server.hedges.take())
+    return;
   job->fresh = true;
   if (begin(job, server)) --job->tries;
 }
@@ -322,7 +324,7 @@ void RangeClient::Loop::whole(const Job& job, Transfer& transfer) {
   if (!transfer.is_sized()) {
     out.text = std::move(transfer.text());
     out.next_page = transfer.response().next_page;
-    out.facts = {.size = out.text.size(),
+    out.facts = {.size = transfer.text_bytes(),
                  .version = transfer.response().version(),
                  .etag = transfer.response().etag};
   }
@@ -403,10 +405,12 @@ void RangeClient::Loop::find_slow_requests() {
   const double time = now();
   if (active.empty() || time < next_tick) return;
   next_tick = time + kTick;
-  std::vector<Transfer*> stalled, slow;
+  std::vector<Transfer*> complete, stalled, slow;
   for (const auto& [transfer, held] : active) {
     const FetchJob& job = transfer->job();
-    if (transfer->is_stalled(time, job.options->stall_seconds, job.options->least_rate)) {
+    if (transfer->has_all()) {
+      complete.push_back(transfer);
+    } else if (transfer->is_stalled(time, job.options->stall_seconds, job.options->least_rate)) {
       stalled.push_back(transfer);
     } else if (job.options->hedge && !job.fetch.upload && !job.copy_waits &&
                job.transfers.back() == transfer &&
@@ -418,7 +422,15 @@ void RangeClient::Loop::find_slow_requests() {
       }
     }
   }
+  for (Transfer* transfer : complete) {
+    if (active.contains(transfer)) whole(transfer->shared_job(), *transfer);
+  }
   for (Transfer* transfer : stalled) {
+    if (!active.contains(transfer)) continue;  // another transfer of its job was complete
+    if (transfer->is_refused()) {  // the rest of an error's body does not matter
+      finish(*transfer, Curl::kOk);
+      continue;
+    }
     const Job job = transfer->shared_job();
     const std::string why =
         "no data, or almost none, for " + seconds_text(job->options->stall_seconds);
@@ -427,6 +439,7 @@ void RangeClient::Loop::find_slow_requests() {
     if (job->transfers.empty()) again(job, why, {});
   }
   for (Transfer* transfer : slow) {
+    if (!active.contains(transfer)) continue;
     const Job job = transfer->shared_job();
     job->copy_waits = true;
     server_of(*job).slow.push_back(job);
@@ -484,25 +497,40 @@ RangeClient& RangeClient::of_process() {
 
 void RangeClient::submit(Fetch fetch) { loop_->submit(std::move(fetch)); }
 
-std::shared_ptr<PendingFetch> RangeClient::submitted(Fetch fetch) {
-  auto pending = std::make_shared<PendingFetch>();
-  fetch.done = [pending](FetchResult result) { pending->arrived(std::move(result)); };
+std::unique_ptr<PendingFetch> RangeClient::submitted(Fetch fetch) {
+  std::unique_ptr<PendingFetch> pending(new PendingFetch(fetch.path, fetch.range.first));
+  fetch.unneeded = pending->unneeded_.get_token();
+  fetch.done = [state = pending->state_](FetchResult result) {
+    MutexLock lock(state->mutex);
+    state->result = std::move(result);
+    state->changed.notify_all();
+  };
   submit(std::move(fetch));
   return pending;
 }
 
 FetchResult RangeClient::fetch(Fetch fetch) { return submitted(std::move(fetch))->wait(); }
 
-void PendingFetch::arrived(FetchResult result) {
-  MutexLock lock(mutex_);
-  result_ = std::move(result);
-  changed_.notify_all();
+PendingFetch::~PendingFetch() {
+  bool is_over = false;
+  {
+    MutexLock lock(state_->mutex);
+    is_over = state_->result.has_value();
+  }
+  if (!is_over) (void)unneeded_.request_stop();
 }
 
 FetchResult PendingFetch::wait() {
-  MutexLock lock(mutex_);
-  while (!result_) changed_.wait(mutex_);
-  return std::move(*result_);
+  const ReadDeadline* const deadline = ReadDeadline::of_thread();
+  {
+    MutexLock lock(state_->mutex);
+    while (!state_->result && !(deadline && deadline->is_over())) {
+      ReadDeadline::wait(state_->changed, state_->mutex);
+    }
+    if (state_->result) return std::move(*state_->result);
+  }
+  (void)unneeded_.request_stop();
+  return failure(deadline->error(path_, static_cast<int64_t>(first_)));
 }
 
 }  // namespace headrace

@@ -17,6 +17,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headrace/base/error.h"
@@ -65,6 +66,9 @@ struct FetchResult {
 };
 
 struct Fetch {
+  static constexpr uint64_t kMaxUnsized = uint64_t{256} << 20;  // listings
+  static constexpr uint64_t kMaxUnsizedObject = uint64_t{1} << 30;
+
   std::string path;    // in messages
   std::string server;  // requests to one share a limit
   std::function<Result<HttpRequest>(const std::string& path, const HttpCall&)> request;
@@ -77,6 +81,9 @@ struct Fetch {
   // A first look: if a server sends the whole object instead of a range, the transfer is ended once
   // the room is full.
   bool looks = false;
+  // Maximum size of a body whose length the server does not state; a longer one is HR0206. A look
+  // keeps only the bytes that it requested, and counts the rest.
+  uint64_t max_bytes = kMaxUnsized;
   // Called once, on a thread that may wait, if a request was rejected with this code of the
   // service: returns whether credentials or the address were renewed, so that another attempt is
   // worthwhile.
@@ -93,17 +100,30 @@ struct Fetch {
   std::stop_token unneeded = {};  // once stopped, it ends with an error
 };
 
-// A submitted fetch, which can be waited for or abandoned.
+// A submitted fetch. Destroying this cancels it.
 class PendingFetch {
  public:
-  // REQUIRES: called once, not on the client's thread.
-  FetchResult wait() EXCLUDES_LOCK(mutex_);
-  void arrived(FetchResult result) EXCLUDES_LOCK(mutex_);
+  // Cancels the fetch at the deadline of this thread's reads (read_deadline.h). REQUIRES: called
+  // once, not on the client's thread.
+  FetchResult wait();
+  ~PendingFetch();
+  PendingFetch(const PendingFetch&) = delete;
+  PendingFetch& operator=(const PendingFetch&) = delete;
 
  private:
-  Mutex mutex_;
-  Condition changed_;
-  std::optional<FetchResult> result_ GUARDED_BY(mutex_);
+  friend class RangeClient;
+  struct State {
+    Mutex mutex;
+    Condition changed;
+    std::optional<FetchResult> result GUARDED_BY(mutex);
+  };
+  PendingFetch(std::string path, uint64_t first)
+      : path_(std::move(path)), first_(first), state_(std::make_shared<State>()) {}
+
+  const std::string path_;
+  const uint64_t first_;
+  const std::shared_ptr<State> state_;  // shared: with the fetch, which may end later
+  std::stop_source unneeded_;
 };
 
 class RangeClient {
@@ -117,8 +137,8 @@ class RangeClient {
   RangeClient& operator=(const RangeClient&) = delete;
 
   void submit(Fetch fetch);
-  // shared: with the fetch, which continues after its submitter has left.
-  std::shared_ptr<PendingFetch> submitted(Fetch fetch);
+  // REQUIRES: the fetch has neither `done` nor `unneeded`.
+  std::unique_ptr<PendingFetch> submitted(Fetch fetch);
   // The same, and waits for it. REQUIRES: not the client's thread.
   FetchResult fetch(Fetch fetch);
 

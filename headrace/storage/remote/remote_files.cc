@@ -10,7 +10,6 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/storage/paths.h"
-#include "headrace/storage/remote/known_objects.h"
 #include "headrace/storage/storage_errors.h"
 
 namespace headrace {
@@ -22,7 +21,7 @@ constexpr size_t kHeadBytes =
 // A request in progress for one end of an object.
 struct RangeProbe {
   std::shared_ptr<std::string> bytes;  // shared: with the request
-  std::shared_ptr<PendingFetch> fetch;
+  std::unique_ptr<PendingFetch> fetch;
 };
 
 ScatterTarget places_of(std::string& text) {
@@ -33,6 +32,7 @@ RangeProbe probe_range(Fetch fetch, const WantedRange& range) {
   RangeProbe out{.bytes = std::make_shared<std::string>(), .fetch = nullptr};
   fetch.range = range;
   fetch.looks = !range.from_end;
+  fetch.max_bytes = Fetch::kMaxUnsizedObject;
   fetch.room = [bytes = out.bytes,
                 most = range.bytes](const ObjectFacts& facts) -> Result<ScatterTarget> {
     bytes->resize(std::min<uint64_t>(most, facts.size.value_or(0)));
@@ -80,12 +80,13 @@ Result<PathStatus> RemoteFiles::look(const std::string& given, bool both_ends) c
     if (look->status.kind == PathKind::kNothing) return storage_error(ENOENT, "look at", given);
     return look->status.kind == PathKind::kFolder ? folder_status(path) : look->status;
   }
+  const KnownObjects::Generation asked = KnownObjects::generation();
   cloud_->prepare(/*looks=*/true);
   if (cloud_->lists() && (given.ends_with('/') || cloud_->is_root(path))) {
-    return look_at_folder(path);
+    return look_at_folder(path, asked);
   }
   // A name without a suffix is probably a folder: the listing is requested concurrently.
-  std::shared_ptr<PendingFetch> listing;
+  std::unique_ptr<PendingFetch> listing;
   if (cloud_->lists() && last_name(path).find('.') == std::string_view::npos &&
       !known_objects().first_page(path)) {
     listing = RangeClient::of_process().submitted(new_listing({.folder = path}));
@@ -99,8 +100,8 @@ Result<PathStatus> RemoteFiles::look(const std::string& given, bool both_ends) c
   FetchResult got = head.fetch->wait();
   if (!got.result) return std::move(got.result.error());
   if (!got.found) {
-    if (cloud_->lists()) return look_at_folder(path, std::move(listing));
-    known_objects().saw(path, {});
+    if (cloud_->lists()) return look_at_folder(path, asked, std::move(listing));
+    known_objects().saw(path, {}, asked);
     return storage_error(ENOENT, "look at", given);
   }
   if (got.changed && got.facts.size != 0) {
@@ -118,23 +119,24 @@ Result<PathStatus> RemoteFiles::look(const std::string& given, bool both_ends) c
     look.tail = tail->bytes;
   }
   const PathStatus status = look.status;
-  known_objects().saw(path, std::move(look));
+  known_objects().saw(path, std::move(look), asked);
   return status;
 }
 
 Result<PathStatus> RemoteFiles::look_at_folder(const std::string& path,
-                                               std::shared_ptr<PendingFetch> listing) const {
+                                               const KnownObjects::Generation& asked,
+                                               std::unique_ptr<PendingFetch> listing) const {
   const double begun = now();
-  Result<ListPage> page = page_of({.folder = path}, std::move(listing));
+  Result<ListPage> page = page_of({.folder = path}, asked, std::move(listing));
   if (!page) return std::move(page.error());
   const bool is_there = page->has_keys;
   if (is_there && page->next.empty()) {
-    Result<void> good = known_objects().saw_listing(path, std::move(page->entries), begun);
+    Result<void> good = known_objects().saw_listing(path, std::move(page->entries), begun, asked);
     if (!good) return std::move(good.error());
   }
   KnownObjects::Look look;
   if (is_there) look.status = folder_status(path);
-  known_objects().saw(path, look);
+  known_objects().saw(path, look, asked);
   if (!is_there) return storage_error(ENOENT, "look at", path);
   return look.status;
 }
@@ -159,17 +161,17 @@ Result<ListPage> RemoteFiles::page_from(const ListQuery& query, FetchResult got)
   return page;
 }
 
-Result<ListPage> RemoteFiles::page_of(const ListQuery& query,
-                                      std::shared_ptr<PendingFetch> asked) const {
+Result<ListPage> RemoteFiles::page_of(const ListQuery& query, const KnownObjects::Generation& asked,
+                                      std::unique_ptr<PendingFetch> listing) const {
   if (!query.next.empty()) {
     return page_from(query, RangeClient::of_process().fetch(new_listing(query)));
   }
   if (std::optional<ListPage> first = known_objects().first_page(query.folder)) {
     return std::move(*first);
   }
-  if (!asked) asked = RangeClient::of_process().submitted(new_listing(query));
-  Result<ListPage> page = page_from(query, asked->wait());
-  if (page && !page->next.empty()) known_objects().saw_first_page(query.folder, *page);
+  if (!listing) listing = RangeClient::of_process().submitted(new_listing(query));
+  Result<ListPage> page = page_from(query, listing->wait());
+  if (page && !page->next.empty()) known_objects().saw_first_page(query.folder, *page, asked);
   return page;
 }
 
@@ -190,6 +192,7 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
     if (!status) return status;
     return storage_error(ENOTDIR, "list", given);
   }
+  const KnownObjects::Generation asked = KnownObjects::generation();
   const double begun = now();
   KnownObjects::Entries all;
   ListQuery query{.folder = path};
@@ -197,7 +200,7 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
       folders;            // a page may end with a folder with which the next page begins
   bool is_there = false;  // an empty folder may have a key
   do {
-    Result<ListPage> page = page_of(query);
+    Result<ListPage> page = page_of(query, asked);
     if (!page) return std::move(page.error());
     query.next = std::move(page->next);
     is_there |= page->has_keys;
@@ -210,7 +213,7 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
     if (!goes_on) return folder_status(path);
   } while (!query.next.empty());
   if (!is_there) return storage_error(ENOENT, "list", given);
-  if (Result<void> good = known_objects().saw_listing(path, std::move(all), begun); !good) {
+  if (Result<void> good = known_objects().saw_listing(path, std::move(all), begun, asked); !good) {
     return std::move(good.error());
   }
   return folder_status(path);
@@ -274,6 +277,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
     return answer(std::move(none));
   }
   Fetch fetch = new_fetch(path);
+  fetch.max_bytes = std::min(request.max_bytes, Fetch::kMaxUnsizedObject);
   fetch.unneeded = request.unneeded;
   fetch.range = {.first = offset, .bytes = request.sized ? missing : WantedRange::kToTheEnd};
   if (takes_head) {
@@ -302,7 +306,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
     }
     return ScatterTarget(room);
   };
-  fetch.done = [request, path, out, head, takes_head, offset,
+  fetch.done = [request, path, out, head, takes_head, offset, asked = KnownObjects::generation(),
                 answer = std::move(answer)](FetchResult got) {
     Answer& end = *out;
     const auto& known = request.piece.known;
@@ -326,7 +330,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
       const std::span<uint8_t> room = room_for(request, known->size, end);
       std::memcpy(room.data(), head->data() + offset, room.size());
       end.got = room.size();
-      known_objects().saw_head(path, *known, head);
+      known_objects().saw_head(path, *known, head, asked);
     }
     answer(std::move(end));
   };

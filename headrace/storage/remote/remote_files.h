@@ -10,6 +10,7 @@
 #include "headrace/storage/async_storage.h"
 #include "headrace/storage/bucket.h"
 #include "headrace/storage/remote/cloud.h"
+#include "headrace/storage/remote/known_objects.h"
 
 namespace headrace {
 
@@ -37,11 +38,11 @@ class RemoteFiles : public AsyncStorage {
   Result<PathStatus> look(const std::string& path, bool both_ends) const;
   bool answer_from_known(const Request& request, const std::string& path,
                          const std::function<void(Answer)>& answer) const;
-  // `asked`: the request for the page, if it was already sent.
-  Result<ListPage> page_of(const ListQuery& query,
-                           std::shared_ptr<PendingFetch> asked = nullptr) const;
-  Result<PathStatus> look_at_folder(const std::string& path,
-                                    std::shared_ptr<PendingFetch> listing = nullptr) const;
+  // `listing`: the request for the page, if it was already sent. `asked`: from before that.
+  Result<ListPage> page_of(const ListQuery& query, const KnownObjects::Generation& asked,
+                           std::unique_ptr<PendingFetch> listing = nullptr) const;
+  Result<PathStatus> look_at_folder(const std::string& path, const KnownObjects::Generation& asked,
+                                    std::unique_ptr<PendingFetch> listing = nullptr) const;
 
   const std::unique_ptr<const Cloud> cloud_;
 };

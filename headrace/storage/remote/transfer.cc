@@ -8,6 +8,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/storage/remote/url.h"
+#include "headrace/storage/storage_errors.h"
 
 namespace headrace {
 namespace {
@@ -42,7 +43,10 @@ const ErrorCode kUnsound{
     "The status, Content-Range or length of a response contradicts the request, so its bytes are "
     "not used. A proxy or a cache in between is the usual cause."};
 
-constexpr size_t kMaxErrorBody = 4096, kMaxText = size_t{256} << 20;
+constexpr size_t kMaxErrorBody = 4096;
+// After this much of an error's body the connection is closed, instead of being kept for the next
+// request.
+constexpr uint64_t kMaxErrorBytes = uint64_t{256} << 10;
 constexpr long kReceiveBuffer = 128 << 10;
 
 // The part of a range that is missing after its first `got` bytes have arrived.
@@ -51,6 +55,16 @@ WantedRange rest_of(const WantedRange& all, uint64_t got) {
   return {.first = all.first + got,
           .bytes = open ? all.bytes : all.bytes - got,
           .from_end = all.from_end};  // either nothing has arrived, or the position is known
+}
+
+Error unsized_error(const std::string& path, uint64_t limit) {
+  Error error = too_large_error(path, limit, "");
+  error.what = "the server sent more than " + std::to_string(limit) +
+               " bytes without stating a length, which is the limit";
+  error.hint =
+      "use a server that sends Content-Length and supports range requests (nginx, any object "
+      "store), or copy the file to a local folder";
+  return error;
 }
 
 bool is_same_facts(const ObjectFacts& a, const ObjectFacts& b) {
@@ -122,6 +136,7 @@ void Transfer::begin(std::shared_ptr<FetchJob> job, const HttpCall& call, HttpRe
   sent_ = 0;
   begin_ = at_ = end_ = job_->got;
   text_.clear();
+  text_bytes_ = error_bytes_ = 0;
 
   const auto set = [&](Curl::Option option, auto value) {
     (void)curl_.easy_setopt(handle_, option, value);
@@ -264,20 +279,15 @@ bool Transfer::take(std::span<const char> data) {
   if (judgment_->verdict != Verdict::kTake) {
     const size_t more = std::min(data.size(), kMaxErrorBody - error_body_.size());
     error_body_.append(data.data(), more);
-    return true;
+    error_bytes_ += data.size();
+    return error_bytes_ <= kMaxErrorBytes;
   }
-  if (!sized_) {
-    if (data.size() > kMaxText - text_.size()) {
-      wrong_ = "a body of more than 256 MiB without a length";
-      return false;
-    }
-    text_.append(data.data(), data.size());
-    return true;
-  }
+  if (!sized_) return take_unsized(data);
   size_t count = data.size();
   if (count > end_ - at_) {
     if (!job_->fetch.looks) {
-      wrong_ = "a body longer than its Content-Length";
+      judgment_->verdict = Verdict::kWrong;
+      judgment_->why = "a body longer than its Content-Range";
       return false;
     }
     count = static_cast<size_t>(end_ - at_);
@@ -287,6 +297,18 @@ bool Transfer::take(std::span<const char> data) {
   job_->got = std::max(job_->got, at_);
   full_ = job_->fetch.looks && at_ == end_;
   return count == data.size();
+}
+
+bool Transfer::take_unsized(std::span<const char> data) {
+  const Fetch& fetch = job_->fetch;
+  if (data.size() > fetch.max_bytes - text_bytes_) {
+    failure_ = unsized_error(fetch.path, fetch.max_bytes);
+    return false;
+  }
+  text_bytes_ += data.size();
+  const uint64_t kept = fetch.looks ? fetch.range.bytes : WantedRange::kToTheEnd;
+  text_.append(data.data(), std::min<uint64_t>(data.size(), kept - text_.size()));
+  return true;
 }
 
 std::string Transfer::element_of_error(std::string_view name) const {
@@ -372,7 +394,7 @@ Transfer::Outcome Transfer::outcome(int code) {
         return {.kind = Kind::kFailed, .failed = refused()};
     }
   }
-  if (full_) return {.kind = Kind::kWhole};
+  if (full_ || has_all()) return {.kind = Kind::kWhole};
   if (code != Curl::kOk) {
     const char* words = words_[0] != '\0' ? words_.data() : curl_.easy_strerror(code);
     if (code == Curl::kBadCertificate || code == Curl::kBadCaFile || code == Curl::kBadUrl) {

@@ -45,6 +45,8 @@ struct FetchJob {
   std::vector<Transfer*> transfers = {};
   std::optional<std::stop_callback<std::function<void()>>> on_unneeded = {};
 
+  // Whether all bytes are at their destination.
+  bool has_all() const { return facts && got == room.size(); }
   // The next attempt: requests the missing part, of the version being read.
   HttpCall call() const;
 };
@@ -73,7 +75,12 @@ class Transfer {
   const HttpResponse& response() const { return response_; }
   const HttpRequest& request() const { return request_; }
   std::string& text() { return text_; }
+  uint64_t text_bytes() const { return text_bytes_; }  // of the body; `text` may have fewer
   bool is_sized() const { return sized_; }
+  // Whether all requested bytes have arrived, even if the body has not ended.
+  bool has_all() const { return sized_ && at_ == end_; }
+  // Whether the head says that the body is not what was requested.
+  bool is_refused() const { return judgment_ && judgment_->verdict != Verdict::kTake; }
   double begun() const { return begun_; }
   // Whether no byte has arrived for `seconds`, or fewer than `least_rate` bytes per second on
   // average over a period of `seconds`.
@@ -89,6 +96,7 @@ class Transfer {
   bool take(std::span<const char> data);
   bool judge_head();
   bool place(const Judgment& judged);
+  bool take_unsized(std::span<const char> data);
   WantedRange wanted() const;
   std::string element_of_error(std::string_view name) const;
   FetchResult refused() const;
@@ -112,7 +120,9 @@ class Transfer {
   bool sized_ = false;                     // `end_` is known
   bool full_ = false;                      // Fetch::looks: the room is full
   std::string text_;                       // a body without `room`, or without a length
+  uint64_t text_bytes_ = 0;
   std::string error_body_;
+  uint64_t error_bytes_ = 0;
   std::optional<Error> failure_;
   std::string wrong_;
 };
