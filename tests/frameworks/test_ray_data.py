@@ -46,6 +46,22 @@ def test_ray_data_has_the_rows_of_one_loader(cluster: Any, photos: Path) -> None
         np.testing.assert_array_equal(got, next(iter(loader)).image)
 
 
+@pytest.mark.parametrize("blocks", [2, 5, 48, 200])
+def test_ray_data_has_each_row_once_when_whole_batches_are_bad(
+    blocks: int, cluster: Any, photos: Path
+) -> None:
+    import ray.data
+
+    given: dict[str, Any] = {"shuffle": True, "seed": 3, "on_error": "skip", "batch_size": 1}
+    with hr.Loader(photos, [T.CenterCrop(8)], threads=1, **given) as alone:
+        wanted = np.concatenate([batch.image for batch in alone])
+    assert len(wanted) == 96 - len(BAD)
+    source = hr.ray.datasource(photos, [T.CenterCrop(8)], **given)
+    ray.data.DataContext.get_current().execution_options.preserve_order = True
+    rows = ray.data.read_datasource(source, override_num_blocks=blocks).take_all()
+    np.testing.assert_array_equal(np.stack([row["image"] for row in rows]), wanted)
+
+
 def test_a_conversion_by_tasks_equals_that_of_one_process(
     cluster: Any, photos: Path, tmp_path: Path
 ) -> None:

@@ -50,10 +50,8 @@ def datasource(
         source, steps, given = ray.get(parcel).opened()
         with Loader(source, steps, **given) as part:
             part.load_state_dict({**state, "epoch": epoch, "batch": first, "bad_records": 0})
-            for number, batch in enumerate(part, first):
+            for batch in batches_before(end, part):
                 yield BlockAccessor.batch_to_block(_columns(batch))
-                if number + 1 == end:
-                    return
 
     class HeadraceDatasource(Datasource):  # type: ignore[misc]
         """Tasks of whole batches."""
@@ -68,10 +66,8 @@ def datasource(
             self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
         ) -> list[Any]:
             a_task = max(1, int(wanted_bytes // max(1.0, row_bytes * batch_size)))
-            a_task = max(1, min(a_task, -(-batches // max(1, parallelism))))
             tasks = []
-            for first in range(0, batches, a_task):
-                end = min(batches, first + a_task)
+            for first, end in divided(batches, a_task, parallelism):
                 rows = (end - first) * batch_size
                 metadata = BlockMetadata(
                     num_rows=None,  # only known once they are read: bad records may be skipped
@@ -83,6 +79,28 @@ def datasource(
             return tasks
 
     return HeadraceDatasource()
+
+
+def divided(batches: int, most: int, tasks: int) -> list[tuple[int, int]]:
+    """The first batch of each task, and the one after its last: at most ``most`` batches per task,
+    and if there are enough of them, at least this many tasks."""
+    size = max(1, min(most, -(-batches // max(1, tasks))))
+    return [(first, min(batches, first + size)) for first in range(0, batches, size)]
+
+
+def batches_before(end: int, loader: Loader) -> Iterator[Any]:
+    """The batches of a loader from its position up to this number. Batches without a good record
+    have a number, but are not delivered: with on_error="skip", counting those that arrive would
+    continue into the next task's.
+    """
+    if loader.present_state()["batch"] >= end:
+        return
+    for batch in loader:
+        received = loader.present_state()["batch"]
+        if received <= end:
+            yield batch
+        if received >= end:
+            return
 
 
 def _reader(
