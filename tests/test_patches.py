@@ -98,6 +98,37 @@ def test_pixels_equal_those_of_pillow(interpolation: str) -> None:
             np.testing.assert_array_equal(batch.image[0], expected)
 
 
+def test_a_random_crop_of_the_whole_image_is_a_resize_to_the_sequence() -> None:
+    for number, (height, width) in enumerate(SIZES):
+        source = hr.open([{"image": encoded(picture(height, width, number))}])
+        whole = {"scale": (1.0, 1.0), "ratio": (1.0, 1.0), "interpolation": "bicubic"}
+        of_crops, of_resized = (
+            next(iter(hr.Loader(source, [step], batch_size=1, ragged="list"))).image[0]
+            for step in (
+                T.RandomResizedCropToSequence(16, 60, **whole),
+                T.ResizeToSequence(16, 60, interpolation="bicubic"),
+            )
+        )
+        np.testing.assert_array_equal(of_crops, of_resized)
+
+
+def test_random_crops_keep_near_the_aspect_ratio_of_the_image_and_fit_the_sequence() -> None:
+    height, width, patches = 60, 600, 64
+    ramp = np.broadcast_to(np.linspace(0, 255, width).astype(np.uint8), (3, height, width))
+    source = hr.subset(hr.open([{"image": np.array(ramp)}]), [0] * 200)
+    step = T.RandomResizedCropToSequence(4, patches, scale=(0.25, 0.25), ratio=(0.8, 1.25))
+    shapes, starts = set(), set()
+    for batch in hr.Loader(source, [step], batch_size=1, ragged="list"):
+        _, h, w = batch.image[0].shape
+        assert h % 4 == w % 4 == 0 and (h // 4) * (w // 4) <= patches
+        assert 5 < w / h < 17, "ten times as wide as high, times 0.8 to 1.25, and rounded"
+        row = batch.image[0][0, 0].astype(int)
+        assert 255 * 0.42 < row[-1] - row[0] < 255 * 0.58, "half of the width, times the root"
+        shapes.add((h, w))
+        starts.add(int(row[0]))
+    assert len(shapes) > 1 and len(starts) > 20
+
+
 @pytest.mark.parametrize("ragged", ["pad", "packed"])
 def test_batches_of_patches(ragged: str) -> None:
     images = [picture(height, width, n) for n, (height, width) in enumerate(SIZES)]

@@ -1,49 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ResizeToSequence: resizes to whole patches, at most as many as a sequence may have (NaFlex).
-#include <algorithm>
-#include <cmath>
 #include <limits>
-#include <optional>
 
 #include "headrace/base/registry.h"
+#include "headrace/ops/patches/sequence_size.h"
 #include "headrace/ops/picture_op.h"
 
 namespace headrace {
 namespace {
-
-struct Sequence {
-  int64_t patch, patches;
-  double ratio_at_most;  // infinity: no limit
-};
-
-struct PatchedSize {
-  int64_t height, width;
-};
-
-PatchedSize scaled_to_patches(const Sequence& sequence, int64_t height, int64_t width,
-                              double ratio) {
-  const auto edge = [&](int64_t from) {
-    const auto patch = static_cast<double>(sequence.patch);
-    const double patches = std::ceil(static_cast<double>(from) * ratio / patch);
-    return sequence.patch * std::max<int64_t>(1, static_cast<int64_t>(patches));
-  };
-  return {edge(height), edge(width)};
-}
-
-// timm's get_image_size_for_seq, step by step: the result depends on where its search ends.
-PatchedSize size_for_sequence(const Sequence& sequence, int64_t height, int64_t width) {
-  constexpr double kPrecision = 1e-5;
-  double low = kPrecision / 10, high = 100;
-  while (high - low >= kPrecision) {
-    const double middle = (low + high) / 2;
-    const PatchedSize size = scaled_to_patches(sequence, height, width, middle);
-    // Edges in a header can be so long that their product overflows int64.
-    const double patches = static_cast<double>(size.height / sequence.patch) *
-                           static_cast<double>(size.width / sequence.patch);
-    (patches <= static_cast<double>(sequence.patches) ? low : high) = middle;
-  }
-  return scaled_to_patches(sequence, height, width, std::min(low, sequence.ratio_at_most));
-}
 
 class ResizeToSequence final : public PictureOp {
  public:
@@ -85,18 +49,8 @@ const OpRecord kResizeToSequence{
         "enlarged, unless max_ratio=1. Patchify, or a network with native resolution, follows.",
     .page = {.section = "Native resolution",
              .step = "T.ResizeToSequence(patch_size=16, max_seq_len=64)"},
-    .params = {{.name = "patch_size",
-                .type = ParamType::kInt,
-                .doc = "Edge of a square patch, in pixels.",
-                .fallback = int64_t{16},
-                .minimum = 1,
-                .maximum = 4096},
-               {.name = "max_seq_len",
-                .type = ParamType::kInt,
-                .doc = "Maximum number of patches per image.",
-                .fallback = int64_t{1024},
-                .minimum = 1,
-                .maximum = 1 << 24},
+    .params = {sequence_patch_param(),
+               max_seq_len_param(),
                {.name = "max_ratio",
                 .type = ParamType::kFloat,
                 .doc = "Maximum factor by which an image is enlarged. None: 100.",
