@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's ``create_loader`` with Headrace loaders: use ``from headrace.trainers.timm import
-create_loader`` in a script such as timm's train.py, without any other change.
+"""timm's ``create_loader`` and ``create_naflex_loader`` with Headrace loaders: use ``from
+headrace.trainers.timm import create_loader`` in a script such as timm's train.py, without any other
+change.
 
 Tested with timm 1.0.31.
 """
@@ -13,6 +14,9 @@ from timm import data
 
 from headrace.frameworks.torch_view import TorchBatches
 from headrace.migrate import from_dataloader
+from headrace.trainers.timm_naflex import create_naflex_loader
+
+__all__ = ["create_loader", "create_naflex_loader"]
 
 
 def create_loader(dataset: Any, *arguments: Any, verbose: bool = True, **options: Any) -> Any:

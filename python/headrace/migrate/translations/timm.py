@@ -177,6 +177,66 @@ def random_resized_crop(transform: Any, form: Form) -> Made:
     )
 
 
+def _square(patch: Any) -> int:
+    """The edge of a square patch. Raises NoOperator for others."""
+    edges = {int(edge) for edge in (patch if _several(patch) else [patch])}
+    if len(edges) > 1:
+        raise NoOperator("its patches are not square")
+    return edges.pop()
+
+
+def _to_sequence(
+    transform: Any, form: Form, edge: int, drawn: list[Any], max_ratio: float | None = None
+) -> Made:
+    """``drawn``: our steps, one for each filter that is drawn from."""
+    if form.kind != "pil":
+        raise NoOperator("on tensors, torch's filters differ from Pillow's")
+    if not transform.divisible_by_patch:
+        raise NoOperator("its sizes are not multiples of a patch")
+    patches = int(transform.max_seq_len)
+    filters = transform.interpolation
+    first = filters[0] if _several(filters) else filters
+    resize, size_of = sibling(transform, "F").resize, sibling(transform, "get_image_size_for_seq")
+
+    def original(image: Any) -> Any:
+        _, size = size_of((image.height, image.width), edge, patches, max_ratio=max_ratio)
+        return resize(image, size, first)
+
+    steady = T.ResizeToSequence(edge, patches, max_ratio=max_ratio, interpolation=first)
+    form.fixed = False
+    return drawn if len(drawn) == 1 else [T.RandomChoice(drawn)], [steady], original
+
+
+@translation("timm.ResizeToSequence")
+def resize_to_sequence(transform: Any, form: Form) -> Made:
+    filters = transform.interpolation
+    edge, most = _square(transform.patch_size), transform.max_ratio
+    steps = [
+        T.ResizeToSequence(edge, int(transform.max_seq_len), max_ratio=most, interpolation=each)
+        for each in (filters if _several(filters) else [filters])
+    ]
+    return _to_sequence(transform, form, edge, steps, most)
+
+
+@translation("timm.RandomResizedCropToSequence")
+def random_resized_crop_to_sequence(transform: Any, form: Form) -> Made:
+    if transform.final_scale_range is not None:
+        raise NoOperator("it draws the size, too")
+    filters = transform.interpolation
+    edge = _square((transform.patch_h, transform.patch_w))
+    steps = [
+        T.RandomResizedCropToSequence(
+            edge,
+            int(transform.max_seq_len),
+            scale=transform.scale,
+            ratio=transform.ratio,
+            interpolation=each,
+        )
+        for each in (filters if _several(filters) else [filters])
+    ]
+    return _to_sequence(transform, form, edge, steps)
+
+
 @translation("timm.MaybeToTensor")
 def to_tensor(transform: Any, form: Form) -> Made:
     ours = [to_float()] if form.kind == "pil" else []
