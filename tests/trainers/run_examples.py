@@ -13,7 +13,11 @@ from pathlib import Path
 from forked import ranks
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
-for module in ("torch", "transformers", "lightning", "timm", "keras", "grain", "deepspeed"):
+MODULES = (
+    *("torch", "transformers", "lightning", "timm", "keras", "grain", "deepspeed"),
+    *("torchtitan.components.dataloader", "rfdetr.training", "ultralytics"),
+)
+for module in MODULES:
     importlib.import_module(module)
 sys.modules["deepspeed"].ops.__compatible_ops__.clear()  # it would compile one, for a minute
 

@@ -11,7 +11,8 @@ import pytest
 from forked import output_of
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
-for name in ("transformers", "lightning", "timm", "keras", "grain", "deepspeed"):
+MODULES = ("transformers", "lightning", "timm", "keras", "grain", "deepspeed")
+for name in (*MODULES, "torchtitan", "rfdetr", "ultralytics"):
     pytest.importorskip(name)
 
 EXAMPLES = sorted((Path(__file__).parent.parent.parent / "examples" / "trainers").glob("*.py"))

@@ -8,10 +8,12 @@ import pickle
 import subprocess
 import sys
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from forked import notes_of, output_of
 
 import headrace as hr
 
@@ -128,3 +130,16 @@ def test_sources_without_a_record_at_each_number_are_refused() -> None:
         hr.from_grain(numbers.to_iter_dataset())
     with pytest.raises(hr.Error, match="filtered out"):
         list(hr.Loader(hr.from_grain(numbers.filter(lambda r: r["n"] != 3)), batch_size=2))
+
+
+def test_two_ranks_resume_after_a_kill_and_so_does_one_rank(tmp_path: Path) -> None:
+    output_of("trainers/ranks_grain.py", tmp_path, cwd=tmp_path)
+    for kind in ("grain", "dataloader"):
+        for rank in range(2):
+            whole, killed, resumed = (
+                notes_of(tmp_path, f"{kind}_{name}", rank)
+                for name in ("whole", "killed", "resumed")
+            )
+            assert len(whole) == 12 and killed == whole[:9] and resumed == whole[7:], kind
+    both = (notes_of(tmp_path, "grain_whole", rank) for rank in range(2))
+    assert notes_of(tmp_path, "alone", 0) == [a + b for a, b in zip(*both, strict=True)][7:]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked import notes_of, output_of
 
 import headrace as hr
 
@@ -79,6 +80,16 @@ def test_a_state_resumes_in_the_middle_of_its_epoch() -> None:
     model.fit(resumed.keras(), epochs=1, verbose=0)
     model.fit(resumed.keras(), epochs=1, verbose=0)
     assert seen.batches == first[3:] + second
+
+
+def test_fit_resumes_exactly_after_a_kill(tmp_path: Path) -> None:
+    output_of("trainers/ranks_keras.py", tmp_path, cwd=tmp_path)
+    whole, killed, resumed = (
+        notes_of(tmp_path, name, 0) for name in ("whole", "killed", "resumed")
+    )
+    assert len(whole) == 3 * 6 + 1
+    assert killed == whole[:10]
+    assert resumed == whole[8:], "the batches after the checkpoint, and the weights"
 
 
 @pytest.mark.parametrize("memory_format", ["channels_first", "channels_last"])
