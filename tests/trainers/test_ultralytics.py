@@ -69,6 +69,60 @@ def test_boxes_without_augmentation_equal_those_of_ultralytics(root: Path) -> No
     assert sorted(files) == sorted(dataset.im_files)
 
 
+def whole_boxes(root: Path, tmp_path: Path, count: int, **options: Any) -> Any:
+    """A loader over images with a box each, whose class is the image's number; and the dataset."""
+    images = sorted((root / "images" / "train").glob("*.jpg"))[:count]
+    for folder in ("images", "labels"):
+        (tmp_path / folder / "train").mkdir(parents=True)
+    for number, file in enumerate(images):
+        (tmp_path / "images" / "train" / file.name).symlink_to(file)
+        text = f"{number} 0.5 0.5 0.98 0.98"
+        (tmp_path / "labels" / "train" / f"{file.stem}.txt").write_text(text)
+    args = get_cfg(overrides={"imgsz": 64, "task": "detect", "mode": "train", **PLAIN, **options})
+    data = {"names": dict(enumerate(map(str, range(count)))), "nc": count, "channels": 3}
+    folder = str(tmp_path / "images" / "train")
+    dataset = build_yolo_dataset(args, folder, 1, data, mode="train", rect=False, stride=32)
+    return ultralytics.TrainLoader(dataset, args, 1), dataset
+
+
+@pytest.mark.parametrize("cache", [False, "ram"])
+def test_a_mosaics_images_come_from_as_many_as_ultralytics_keeps(
+    root: Path, tmp_path: Path, cache: Any
+) -> None:
+    loader, dataset = whole_boxes(root, tmp_path, COUNT, mosaic=1.0, cache=cache)
+    within = dataset.max_buffer_length
+    assert within == 8, "eight batches"
+    outside = 0
+    for _ in range(4):
+        shown = []
+        for batch in loader:
+            own = dataset.im_files.index(batch["im_file"][0])
+            shown.append((own, {int(number) for number in batch["cls"].flatten()}))
+        order = [own for own, _ in shown]
+        assert sorted(order) == list(range(COUNT))
+        for at, (own, numbers) in enumerate(shown):
+            first = max(at + 1 - within, 0)
+            outside += len(numbers - {own, *order[first : first + within]})
+    assert bool(outside) == (cache == "ram")
+
+
+def test_channels_are_swapped_with_the_probability_of_bgr(root: Path) -> None:
+    def images(bgr: float, epoch: int = 0) -> dict[str, Any]:
+        dataset, args = dataset_of(root, mosaic=0.0, seed=1, bgr=bgr, **PLAIN)
+        loader = ultralytics.TrainLoader(dataset, args, 4)
+        loader.sampler.set_epoch(epoch)
+        return {file: one for b in loader for file, one in zip(b["im_file"], b["img"], strict=True)}
+
+    rgb, bgr, some = images(0.0), images(1.0), images(0.5)
+    assert all(torch.equal(bgr[file], rgb[file].flip(0)) for file in rgb)
+    swapped = {file for file in rgb if torch.equal(some[file], bgr[file])}
+    assert 8 < len(swapped) < 28
+    assert all(torch.equal(some[file], rgb[file]) for file in rgb if file not in swapped)
+    assert all(torch.equal(image, some[file]) for file, image in images(0.5).items())
+    other = {file for file, image in images(0.5, 1).items() if torch.equal(image, bgr[file])}
+    assert other != swapped, "each epoch has its own draws"
+
+
 def test_unavailable_augmentations_are_refused(root: Path) -> None:
     for option in ({"mixup": 0.1}, {"perspective": 0.001}, {"mosaic": 0.5}):
         dataset, args = dataset_of(root, **option)

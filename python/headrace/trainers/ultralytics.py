@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from ultralytics.models.yolo.detect import DetectionTrainer as TheirTrainer
 from ultralytics.utils import RANK
 
@@ -21,13 +22,15 @@ from headrace.sources.objects import source_from_object
 from headrace.trainers import MISFIT
 from headrace.trainers.waiting import WaitShare
 
-_UNTRANSLATED = ("copy_paste", "mixup", "cutmix", "perspective", "bgr")
+_UNTRANSLATED = ("copy_paste", "mixup", "cutmix", "perspective")
 _GRAY = 114  # fill value around an image
 
 
 class DetectionTrainer(TheirTrainer):  # type: ignore[misc]
-    """Ultralytics' trainer with another training loader: mosaic, affine, HSV and flips according to
-    its arguments, with draws that depend on (seed, epoch, position). Validation is unchanged.
+    """Ultralytics' trainer with another training loader: mosaic, affine, HSV, flips and ``bgr``
+    according to its arguments, with draws that depend on (seed, epoch, position). Validation is
+    unchanged. On one rank, a mosaic's other images come from as many positions before it as
+    Ultralytics keeps decoded; with ``cache="ram"``, and on several ranks, from the whole epoch.
 
     ``results.csv`` gets a column ``data_wait_share``: the share of the epoch, from 0 to 1, that
     the loop waited for batches. A resumed training begins the epoch after its checkpoint's with
@@ -73,7 +76,7 @@ class TrainLoader:
     def _view_of(self, mosaic: bool) -> Any:
         loader = Loader(
             self._source,
-            steps_of(self._args, mosaic),
+            steps_of(self._args, mosaic, mixed_within(self.dataset)),
             batch_size=self.batch_size,
             shuffle=True,
             seed=self._args.seed,
@@ -90,8 +93,10 @@ class TrainLoader:
         return len(self._view)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        self._view.set_epoch(self.sampler.epoch)
+        epoch = self.sampler.epoch
+        self._view.set_epoch(epoch)
         for batch in self._view:
+            self._swap_channels(batch, epoch)
             yield self._theirs(batch)
         self.sampler.epoch += 1
 
@@ -102,6 +107,15 @@ class TrainLoader:
 
     def close(self) -> None:
         self._view.close()
+
+    def _swap_channels(self, batch: dict[str, Any], epoch: int) -> None:
+        """Makes some images BGR, drawn by (seed, epoch, record)."""
+        if not self._args.bgr:
+            return
+        for row, number in enumerate(batch["id"].tolist()):
+            draw = np.random.default_rng((self._args.seed, epoch, number)).random()
+            if draw < self._args.bgr:
+                batch["image"][row] = batch["image"][row].flip(0)
 
     def _theirs(self, batch: dict[str, Any]) -> dict[str, Any]:
         """A batch in the form of Ultralytics' collate_fn."""
@@ -178,8 +192,15 @@ def source_of(dataset: Any) -> Source:
     return source.with_row_group("boxes", "labels")
 
 
-def steps_of(args: Any, mosaic: bool) -> list[Any]:
-    """Ultralytics' augmentations with these arguments, in its order."""
+def mixed_within(dataset: Any) -> int | None:
+    """The positions that a mosaic's images come from, as Ultralytics' buffer; None: all."""
+    if RANK != -1 or dataset.cache == "ram":
+        return None
+    return max(int(dataset.max_buffer_length), 1)
+
+
+def steps_of(args: Any, mosaic: bool, mix_within: int | None = None) -> list[Any]:
+    """Ultralytics' augmentations with these arguments, in its order. mix_within: see Mosaic."""
     for name in _UNTRANSLATED:
         if getattr(args, name, 0):
             raise MISFIT.error(
@@ -198,7 +219,9 @@ def steps_of(args: Any, mosaic: bool) -> list[Any]:
         fill=_GRAY,
     )
     return [
-        T.Mosaic(size, fill=_GRAY) if mosaic else T.Letterbox(size, fill=_GRAY),
+        T.Mosaic(size, fill=_GRAY, mix_within=mix_within)
+        if mosaic
+        else T.Letterbox(size, fill=_GRAY),
         affine,
         *([T.CenterCrop(size)] if mosaic else []),
         T.RandomHSV(args.hsv_h, args.hsv_s, args.hsv_v),
