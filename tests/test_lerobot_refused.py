@@ -300,11 +300,11 @@ def test_missing_tasks_are_refused(copy: Path) -> None:
     refused("HR0164", "task_index", copy)
 
 
-def test_cameras_stored_as_images_are_refused_and_named(copy: Path) -> None:
+def test_cameras_whose_images_are_not_in_the_tables_are_refused(copy: Path) -> None:
     features = json.loads((copy / "meta/info.json").read_text())["features"]
     features[TOP]["dtype"] = "image"
     edit_info(copy, features=features)
-    refused("HR0163", TOP, copy)
+    refused("HR0164", TOP, copy)
 
 
 @pytest.mark.parametrize(

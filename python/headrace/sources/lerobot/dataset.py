@@ -11,8 +11,16 @@ import numpy as np
 
 from headrace import _core, arguments
 from headrace.errors import Error, declare, did_you_mean
+from headrace.sources.arrow_files.tables import open_files
 from headrace.sources.lerobot.episodes import OVERLAP, Episodes, read_episodes
-from headrace.sources.lerobot.info import DAMAGED, DEFAULTS, Feature, Info, read_info
+from headrace.sources.lerobot.info import (
+    DAMAGED,
+    DEFAULTS,
+    UNSUPPORTED,
+    Feature,
+    Info,
+    read_info,
+)
 from headrace.sources.lerobot.selection import BAD_ARGUMENT, SUBTASKS, Selection, select
 from headrace.sources.lerobot.tables import Table, numbers, texts
 from headrace.sources.opening import absolute
@@ -58,7 +66,8 @@ def lerobot(
 
     A camera is a field of the kind video, with the times of its frames next to it: begin the list
     of transforms with ``T.VideoFramesAt()``, which takes exactly these frames, uint8 (T, C, H, W),
-    or (C, H, W) for one time. Floats are float32 and integers int64, as LeRobot delivers them;
+    or (C, H, W) for one time. A camera that is stored as images in the tables is a field of the
+    kind image, with one time. Floats are float32 and integers int64, as LeRobot delivers them;
     ``task`` is text.
 
     Raises UnsupportedError HR0163 for v2.x; DataError HR0164, HR0166, HR0167 for a damaged dataset;
@@ -81,6 +90,7 @@ def lerobot(
             f"delta_timestamps is a {type(deltas).__name__}", hint='{"action": [0.0, 0.1]}'
         )
     selected = select(info, cameras, features, deltas)
+    all_cameras = [*selected.cameras, *selected.images]
     offsets = _offsets(info, deltas, selected, tolerance)
     if not info.episodes:
         raise DAMAGED.error(f"{place} has no episodes")
@@ -92,21 +102,23 @@ def lerobot(
     for camera in selected.cameras:
         columns.add_camera(camera)
     columns.add_tasks()
-    shown = ", ".join(selected.cameras) or "no camera"
+    for camera in selected.images:
+        columns.add_padding_of(camera)
+    shown = ", ".join(all_cameras) or "no camera"
     title = f"lerobot {place} ({len(found.numbers):,} episodes, {info.fps:g} fps, {shown})"
     recipe = Recipe(
         lerobot,
         {
             "root": place,
             "delta_timestamps": {name: list(map(float, each)) for name, each in deltas.items()},
-            "cameras": selected.cameras,
+            "cameras": all_cameras,
             "features": [*selected.numbers, *selected.texts],
             "episodes": chosen,
             "tolerance_s": tolerance,
             "memory": limit,
         },
     )
-    source = Source(columns.source(title), recipe=recipe)
+    source = Source(columns.with_images(columns.source(title)), recipe=recipe)
     source.paths = (place,)  # nothing may be written there while it is read
     return source
 
@@ -118,7 +130,7 @@ def _offsets(
     tolerance: float,
 ) -> dict[str, list[int]]:
     """delta_timestamps as numbers of frames, by feature."""
-    known = [*selected.numbers, *DEFAULTS, *selected.cameras]
+    known = [*selected.numbers, *DEFAULTS, *selected.cameras, *selected.images]
     out = {}
     for name, seconds in deltas.items():
         if name not in known:
@@ -129,6 +141,12 @@ def _offsets(
         given = arguments.numbers(f"delta_timestamps of {name!r}", seconds)
         if not given:
             raise BAD_ARGUMENT.error(f"delta_timestamps of {name!r} is empty")
+        if name in selected.images and len(given) > 1:
+            raise UNSUPPORTED.error(
+                f"{name!r:.200} is stored as images in the tables, and delta_timestamps has "
+                f"{len(given)} times for it",
+                hint=f"one time, or cameras=[...] without {name!r:.200}",
+            )
         frames = np.array(given) * info.fps
         if not (np.abs(frames) < 1 << 31).all():  # also rejects NaN
             raise BAD_ARGUMENT.error(f"delta_timestamps of {name!r} has {given!r:.200}")
@@ -198,10 +216,12 @@ class _Columns:
         """The rows of the chosen episodes among those of their files."""
         paths = [self._info.file(path) for path in self._episodes.data_files]
         table = Table(paths, self._memory)
+        table.check(self._selected.images)
         rows = table.read([*DEFAULTS, *self._selected.numbers, *self._selected.texts])
         where = self._where
         owner = numbers(rows, "episode_index", Feature("int64", (1,)), where)
         chosen = np.isin(owner, self._episodes.numbers)
+        self._paths, self._chosen = paths, np.flatnonzero(chosen)
         return rows if chosen.all() else rows.filter(chosen)
 
     def _check_rows(self) -> None:
@@ -299,13 +319,42 @@ class _Columns:
         if len(offsets) > 1:
             self._list.add_window(f"{camera}_times", times, offsets, self._ends.tolist())
         else:
-            first = np.repeat(self._ends - lengths, lengths)
-            last = np.repeat(self._ends, lengths) - 1
-            rows = np.clip(np.arange(len(times)) + offsets[0], first, last)
-            shown = times[rows]
+            shown = times[self._shifted(offsets[0])]
             self._list.add_array(f"{camera}_times", shown, shown, [], "tensor")
+        self.add_padding_of(camera)
+
+    def add_padding_of(self, camera: str) -> None:
         if camera in self._offsets:
             self._add_padding(camera)
+
+    def _shifted(self, offset: int) -> np.ndarray[Any, Any]:
+        """For each record, the record at this distance, inside its episode."""
+        lengths = self._episodes.lengths
+        first = np.repeat(self._ends - lengths, lengths)
+        last = np.repeat(self._ends, lengths) - 1
+        return np.clip(np.arange(len(first)) + offset, first, last)
+
+    def with_images(self, source: _core.Source) -> _core.Source:
+        """The records with the cameras that are images in the tables. Those at the same time are
+        read together."""
+        by_offset: dict[int, list[str]] = {}
+        for camera in self._selected.images:
+            by_offset.setdefault(self._offsets.get(camera, [0])[0], []).append(camera)
+        for offset, cameras in by_offset.items():
+            fields = [f"{camera}={camera}" for camera in cameras]
+            given = {"fields": fields, "memory": self._memory, "allow_outside": False}
+            images = open_files("parquet", self._paths, given)
+            for field in images.schema:
+                if field.kind != "image":
+                    raise DAMAGED.error(
+                        f"{self._where}: the column {field.name!r} does not have images, as "
+                        "meta/info.json says"
+                    )
+            rows = self._chosen[self._shifted(offset)]
+            if not np.array_equal(rows, np.arange(len(images))):
+                images = _core.subset(images, rows)
+            source = _core.join(source, images, "position", {}, [])
+        return source
 
     def add_tasks(self) -> None:
         """task, and subtask if the dataset has it, as text."""

@@ -23,9 +23,10 @@ UNSUPPORTED = declare(
     "HR0163",
     "unsupported",
     "unsupported LeRobot dataset",
-    "hr.lerobot reads datasets of LeRobot v3.0 (codebase_version in meta/info.json), whose cameras "
-    "are videos. Older versions have one file per episode; convert them "
-    "once: `python -m lerobot.datasets.v30.convert_dataset_v21_to_v30 --repo-id=...`.",
+    "hr.lerobot reads datasets of LeRobot v3.0 (codebase_version in meta/info.json). Older "
+    "versions have one file per episode; convert them once: "
+    "`python -m lerobot.datasets.v30.convert_dataset_v21_to_v30 --repo-id=...`. Several times per "
+    "record are supported for cameras that are videos, not for images in the tables.",
 )
 DAMAGED = declare(
     "HR0164",
@@ -86,7 +87,8 @@ class Info(NamedTuple):
 
     @property
     def cameras(self) -> list[str]:
-        return [name for name, feature in self.features.items() if feature.dtype == "video"]
+        """Videos, and images in the tables."""
+        return [name for name, each in self.features.items() if each.dtype in ("video", "image")]
 
 
 def read_info(root: str) -> Info:

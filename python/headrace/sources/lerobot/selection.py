@@ -28,7 +28,8 @@ SUBTASKS = ("meta", "subtasks.parquet")
 
 
 class Selection(NamedTuple):
-    cameras: list[str]
+    cameras: list[str]  # videos
+    images: list[str]  # cameras that are images in the tables
     numbers: list[str]  # except those that every dataset has
     texts: list[str]
 
@@ -40,11 +41,12 @@ def select(
     windows: Iterable[str],
 ) -> Selection:
     """windows: the features in delta_timestamps, which also have a field ``<feature>_is_pad``."""
-    chosen_cameras = _cameras(info, cameras)
+    chosen_cameras = _chosen("cameras", cameras, info.cameras)
+    images = [name for name in chosen_cameras if info.features[name].dtype == "image"]
     columns = [n for n, each in info.features.items() if each.dtype not in _MEDIA]
     chosen = _chosen("features", features, [name for name in columns if name not in DEFAULTS])
     made = {"task", *(f"{name}_is_pad" for name in windows)}
-    made |= {f"{camera}_times" for camera in chosen_cameras}
+    made |= {f"{camera}_times" for camera in chosen_cameras if camera not in images}
     if "subtask_index" in chosen and info.has(*SUBTASKS):
         made.add("subtask")
     problems = {
@@ -69,7 +71,8 @@ def select(
     chosen = [name for name in chosen if name not in problems]
     texts = [name for name in chosen if info.features[name].dtype == "string"]
     return Selection(
-        [name for name in chosen_cameras if name not in problems],
+        [name for name in chosen_cameras if name not in problems and name not in images],
+        [name for name in images if name not in problems],
         [name for name in chosen if name not in texts],
         texts,
     )
@@ -86,16 +89,6 @@ def _problem(name: str, feature: Feature, made: set[str]) -> str:
     if not _core.is_field_name(name):
         return "a field is a word of letters, digits and _, or words joined by dots"
     return ""
-
-
-def _cameras(info: Info, cameras: Iterable[str] | None) -> list[str]:
-    images = [name for name, feature in info.features.items() if feature.dtype == "image"]
-    if cameras is None and images:
-        raise UNSUPPORTED.error(
-            f"{images[0]!r} is stored as images in the tables, not as a video",
-            hint="cameras=[...] without it; hr.open() of the Parquet files reads such images",
-        )
-    return _chosen("cameras", cameras, info.cameras)
 
 
 def _chosen(argument: str, given: Iterable[str] | None, known: Sequence[str]) -> list[str]:

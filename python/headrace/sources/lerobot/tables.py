@@ -34,15 +34,19 @@ class Table:
 
     def read(self, columns: Sequence[str]) -> Any:
         """A ``pyarrow.Table``."""
-        for schema, path in zip(self._files.schemas, self.paths, strict=True):
-            with reading(path):
-                self._check(schema, path, columns)
+        self.check(columns)
         if not self._groups.fit_into_memory(columns):
             raise unpacks_too_far(
                 self.paths[0], self._memory or 1 << 30, hint='hr.lerobot(..., memory="8 GiB")'
             )
         with reading(self.paths[0]):  # the inner error names the file
             return self._groups.table(columns)
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Raises DataError if a file does not have these columns."""
+        for schema, path in zip(self._files.schemas, self.paths, strict=True):
+            with reading(path):
+                self._check(schema, path, columns)
 
     def _check(self, schema: Any, path: str, columns: Sequence[str]) -> None:
         """Checks that the file has each column once, with the type that it has in the first
