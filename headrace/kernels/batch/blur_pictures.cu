@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(BlurPictures::kTileThreads)
 }  // namespace
 
 template <>
-Result<void> launch(const BlurPictures& kernel, void* stream) {
+LaunchStatus launch(const BlurPictures& kernel, void* stream) {
   return launch_blocks<BlurPictures>(blur_tiles, kernel, kernel.items(), BlurPictures::kTileThreads,
                                      stream);
 }

@@ -30,14 +30,14 @@ int64_t max_blocks(int multiprocessors, int threads) {
   return int64_t{std::max(multiprocessors, 1)} * std::max(threads_of_multiprocessor / threads, 1);
 }
 
-Error kernel_refused(const char* cuda_name, const char* cuda_text) {
-  return {.code = &kRefused, .what = std::string(cuda_name) + ": " + cuda_text};
-}
-
-Error no_device_kernels() {
-  return {.code = &kNoKernels,
-          .what = "a batch kernel is needed on a GPU, but this build has none",
-          .hint = "build with nvcc on the PATH, or use device=\"cpu\""};
+Result<void> result_of(const LaunchStatus& status) {
+  if (!status.has_kernels) {
+    return Error{.code = &kNoKernels,
+                 .what = "a batch kernel is needed on a GPU, but this build has none",
+                 .hint = "build with nvcc on the PATH, or use device=\"cpu\""};
+  }
+  if (!status.cuda_name) return {};
+  return Error{.code = &kRefused, .what = std::string(status.cuda_name) + ": " + status.cuda_text};
 }
 
 }  // namespace headrace

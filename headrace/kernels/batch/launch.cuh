@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // launch() under nvcc. Included only by the .cu files, which have one line per kernel:
 //
-//   template Result<void> launch(const ItsKernel&, void*);
+//   template LaunchStatus launch(const ItsKernel&, void*);
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreadsAlone, resident_blocks<Kernel>(0))
 
 // Launches blocks of a function that takes the kernel; CUDA rejects an empty grid.
 template <class Kernel>
-Result<void> launch_blocks(void (*function)(Kernel), const Kernel& kernel, int64_t blocks,
+LaunchStatus launch_blocks(void (*function)(Kernel), const Kernel& kernel, int64_t blocks,
                            int threads, void* stream) {
   if (blocks == 0) return {};
   const int64_t most = max_blocks(multiprocessors(), threads);
@@ -69,11 +69,11 @@ Result<void> launch_blocks(void (*function)(Kernel), const Kernel& kernel, int64
                        static_cast<cudaStream_t>(stream));
   if (status == cudaSuccess) return {};
   (void)cudaGetLastError();  // clears the error, so that a later call does not report it again
-  return kernel_refused(cudaGetErrorName(status), cudaGetErrorString(status));
+  return {.cuda_name = cudaGetErrorName(status), .cuda_text = cudaGetErrorString(status)};
 }
 
 template <class Kernel>
-Result<void> launch(const Kernel& kernel, void* stream) {
+LaunchStatus launch(const Kernel& kernel, void* stream) {
   const int64_t items = kernel.items();
   if constexpr (RunsPerThread<Kernel>) {
     return launch_blocks<Kernel>(run_threads<Kernel>, kernel,

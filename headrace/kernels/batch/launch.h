@@ -39,11 +39,21 @@ void bound_grids(int threads_of_multiprocessor);
 // Maximum number of blocks with this many threads each; at least one per multiprocessor.
 int64_t max_blocks(int multiprocessors, int threads);
 
-// Enqueues the kernel on a cudaStream_t (null: the default stream) of the current device. Throws
-// HR0860 if CUDA fails, HR0861 in a build without nvcc. One definition per kernel, in its .cu file
-// or in without_cuda.cc.
+// CUDA's answer to a launch. Plain C types only: in a wheel, the .cu files have another C++
+// standard library than everything else.
+struct [[nodiscard]] LaunchStatus {
+  bool has_kernels = true;          // false in a build without nvcc
+  const char* cuda_name = nullptr;  // the error's name and text, constants; null: launched
+  const char* cuda_text = nullptr;
+};
+
+// Enqueues the kernel on a cudaStream_t (null: the default stream) of the current device. One
+// definition per kernel, in its .cu file or in without_cuda.cc.
 template <class Kernel>
-Result<void> launch(const Kernel& kernel, void* stream);
+LaunchStatus launch(const Kernel& kernel, void* stream);
+
+// The error of a launch: HR0860 if CUDA failed, HR0861 in a build without nvcc.
+Result<void> result_of(const LaunchStatus& status);
 
 class Target {
  public:
@@ -61,13 +71,9 @@ class Target {
 
 template <class Kernel>
 Result<void> run(const Kernel& kernel, Target target) {
-  if (target.is_device()) return launch(kernel, target.stream());
+  if (target.is_device()) return result_of(launch(kernel, target.stream()));
   run_items(kernel, 0, kernel.items());
   return {};
 }
-
-// Used by the definitions of launch().
-Error kernel_refused(const char* cuda_name, const char* cuda_text);  // HR0860
-Error no_device_kernels();                                           // HR0861
 
 }  // namespace headrace

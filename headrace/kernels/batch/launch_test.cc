@@ -45,6 +45,18 @@ TEST(Launch, WithoutAGpuItIsAnError) {
   }
 }
 
+TEST(Launch, CudasAnswerBecomesAnError) {
+  EXPECT_TRUE(result_of({}));
+  const Result<void> refused =
+      result_of({.cuda_name = "cudaErrorLaunchFailure", .cuda_text = "launch failure"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(),
+            "HR0860 CUDA kernel launch failed: cudaErrorLaunchFailure: launch failure");
+  const Result<void> without = result_of({.has_kernels = false});
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.error().code->id, "HR0861");
+}
+
 TEST(Launch, GridsAreBoundedInMultiprocessors) {
   EXPECT_EQ(max_blocks(132, 256), 132 * 8);
   EXPECT_EQ(max_blocks(132, 64), 132 * 32);

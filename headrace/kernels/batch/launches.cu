@@ -17,19 +17,19 @@
 
 namespace headrace {
 
-template Result<void> launch(const ComposeTables&, void*);
-template Result<void> launch(const FillBorders&, void*);
-template Result<void> launch(const FloatBatch&, void*);
-template Result<void> launch(const GatherRows&, void*);
-template Result<void> launch(const MixRows&, void*);
-template Result<void> launch(const PictureBatch&, void*);
-template Result<void> launch(const ResampleColumns<SampleLayout::kWords>&, void*);
-template Result<void> launch(const ResampleColumns<SampleLayout::kAny>&, void*);
-template Result<void> launch(const ResampleRows<SampleLayout::kWords>&, void*);
-template Result<void> launch(const ResampleRows<SampleLayout::kAny>&, void*);
-template Result<void> launch(const MakeResizeTables&, void*);
-template Result<void> launch(const RunPrograms&, void*);
-template Result<void> launch(const SharpenPictures&, void*);
-template Result<void> launch(const WarpPictures&, void*);
+template LaunchStatus launch(const ComposeTables&, void*);
+template LaunchStatus launch(const FillBorders&, void*);
+template LaunchStatus launch(const FloatBatch&, void*);
+template LaunchStatus launch(const GatherRows&, void*);
+template LaunchStatus launch(const MixRows&, void*);
+template LaunchStatus launch(const PictureBatch&, void*);
+template LaunchStatus launch(const ResampleColumns<SampleLayout::kWords>&, void*);
+template LaunchStatus launch(const ResampleColumns<SampleLayout::kAny>&, void*);
+template LaunchStatus launch(const ResampleRows<SampleLayout::kWords>&, void*);
+template LaunchStatus launch(const ResampleRows<SampleLayout::kAny>&, void*);
+template LaunchStatus launch(const MakeResizeTables&, void*);
+template LaunchStatus launch(const RunPrograms&, void*);
+template LaunchStatus launch(const SharpenPictures&, void*);
+template LaunchStatus launch(const WarpPictures&, void*);
 
 }  // namespace headrace

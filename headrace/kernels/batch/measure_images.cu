@@ -26,9 +26,9 @@ __global__ void __launch_bounds__(kCountThreads)
 }  // namespace
 
 template <>
-Result<void> launch(const CountValues& kernel, void* stream) {
+LaunchStatus launch(const CountValues& kernel, void* stream) {
   return launch_blocks<CountValues>(count_values, kernel, kernel.items(), kCountThreads, stream);
 }
-template Result<void> launch(const MakeMeasuredTables&, void*);
+template LaunchStatus launch(const MakeMeasuredTables&, void*);
 
 }  // namespace headrace

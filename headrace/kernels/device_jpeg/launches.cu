@@ -10,12 +10,12 @@
 
 namespace headrace {
 
-template Result<void> launch(const ClearWords&, void*);
-template Result<void> launch(const ColorPixels<ColorKind::kPlain>&, void*);
-template Result<void> launch(const ColorPixels<ColorKind::kDoubled>&, void*);
-template Result<void> launch(const ColorPixels<ColorKind::kAny>&, void*);
-template Result<void> launch(const MakeTables&, void*);
-template Result<void> launch(const SumDc&, void*);
-template Result<void> launch(const TransformBlocks&, void*);
+template LaunchStatus launch(const ClearWords&, void*);
+template LaunchStatus launch(const ColorPixels<ColorKind::kPlain>&, void*);
+template LaunchStatus launch(const ColorPixels<ColorKind::kDoubled>&, void*);
+template LaunchStatus launch(const ColorPixels<ColorKind::kAny>&, void*);
+template LaunchStatus launch(const MakeTables&, void*);
+template LaunchStatus launch(const SumDc&, void*);
+template LaunchStatus launch(const TransformBlocks&, void*);
 
 }  // namespace headrace

@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kWalkThreads)
 }  // namespace
 
 template <>
-Result<void> launch(const WalkRows& kernel, void* stream) {
+LaunchStatus launch(const WalkRows& kernel, void* stream) {
   return launch_blocks<WalkRows>(walk_groups, kernel, kernel.group_count, kWalkThreads, stream);
 }
 

@@ -10,17 +10,17 @@
 namespace headrace {
 
 template <class Kernel>
-Result<void> launch(const Kernel&, void*) {
-  return no_device_kernels();
+LaunchStatus launch(const Kernel&, void*) {
+  return {.has_kernels = false};
 }
 
-template Result<void> launch(const ClearWords&, void*);
-template Result<void> launch(const ColorPixels<ColorKind::kPlain>&, void*);
-template Result<void> launch(const ColorPixels<ColorKind::kDoubled>&, void*);
-template Result<void> launch(const ColorPixels<ColorKind::kAny>&, void*);
-template Result<void> launch(const MakeTables&, void*);
-template Result<void> launch(const SumDc&, void*);
-template Result<void> launch(const TransformBlocks&, void*);
-template Result<void> launch(const WalkRows&, void*);
+template LaunchStatus launch(const ClearWords&, void*);
+template LaunchStatus launch(const ColorPixels<ColorKind::kPlain>&, void*);
+template LaunchStatus launch(const ColorPixels<ColorKind::kDoubled>&, void*);
+template LaunchStatus launch(const ColorPixels<ColorKind::kAny>&, void*);
+template LaunchStatus launch(const MakeTables&, void*);
+template LaunchStatus launch(const SumDc&, void*);
+template LaunchStatus launch(const TransformBlocks&, void*);
+template LaunchStatus launch(const WalkRows&, void*);
 
 }  // namespace headrace
