@@ -58,6 +58,13 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 set(CMAKE_CUDA_RUNTIME_LIBRARY Static)  # the library loads where there is no driver
 enable_language(CUDA)
+if(HEADRACE_STANDALONE)
+  # The compiler under nvcc differs from the one that links, and has another C++ standard library.
+  # Neither that library nor its folders take part: what crosses is plain C (LaunchStatus).
+  set(CMAKE_CUDA_RUNTIME_LIBRARY None)
+  set(CMAKE_CUDA_IMPLICIT_LINK_LIBRARIES "")
+  set(CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES "")
+endif()
 message(STATUS "CUDA: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, kernels for ${CMAKE_CUDA_ARCHITECTURES}")
 
 # --fmad=false: the same floats as the CPU's.
@@ -71,7 +78,7 @@ file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS headrace/*.cu)
 list(FILTER engine_sources EXCLUDE REGEX "/without_cuda\\.cc$")
 list(APPEND engine_sources ${cuda_sources})
 # The run time, beside the compiler. (FindCUDAToolkit does not know PyPI's.) Its names stay inside: a
-# framework in the same process brings a run time of its own.
+# framework in the same process brings a run time of its own. (A standalone module exports none anyway.)
 cmake_path(GET CMAKE_CUDA_COMPILER PARENT_PATH nvcc_folder)
 find_library(HEADRACE_CUDART cudart_static REQUIRED NO_DEFAULT_PATH
              PATHS ${CMAKE_CUDA_HOST_IMPLICIT_LINK_DIRECTORIES} ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES}
@@ -82,4 +89,7 @@ find_path(HEADRACE_CUDA_INCLUDE cuda_runtime_api.h REQUIRED NO_DEFAULT_PATH
 add_library(headrace_cudart INTERFACE IMPORTED)
 target_include_directories(headrace_cudart INTERFACE ${HEADRACE_CUDA_INCLUDE})
 target_link_libraries(headrace_cudart INTERFACE ${HEADRACE_CUDART} rt)
-set(headrace_cuda_libraries headrace_cudart -Wl,--exclude-libs,libcudart_static.a)
+set(headrace_cuda_libraries headrace_cudart)
+if(NOT HEADRACE_STANDALONE)
+  list(APPEND headrace_cuda_libraries -Wl,--exclude-libs,libcudart_static.a)
+endif()

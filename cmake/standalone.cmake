@@ -3,7 +3,8 @@
 # static libraries are linked into the module, which exports nothing but what Python asks it for.
 # Two files would be two copies of a C++ library that is itself linked statically, whose exceptions
 # then differ. The libraries are found in CMAKE_PREFIX_PATH (tools/wheels/build_libraries.py).
-target_compile_options(headrace PUBLIC -ffunction-sections -fdata-sections)
+target_compile_options(headrace PUBLIC
+                       "$<$<COMPILE_LANGUAGE:CXX>:-ffunction-sections;-fdata-sections>")
 set(headrace_python_components Development.SABIModule)
 set(headrace_module_form STABLE_ABI)
 # nanobind 3.1 uses stderr, whose header Python's brings along only without its limited API.

@@ -28,6 +28,11 @@ MODULE = "headrace/_core.abi3.so"
 OF_THE_SYSTEM = {
     *("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2"),
 }
+# CUDA's run time in the module needs shm_open, which glibc 2.34 moved from librt.so.1 to libc.so.6.
+OF_THE_MODULE = OF_THE_SYSTEM | {"librt.so.1"}
+# The generations of GPUs (HEADRACE_CUDA_ARCHITECTURES in cmake/cuda.cmake): Turing, Ampere and Ada,
+# Hopper, Blackwell in data centers, Blackwell elsewhere.
+GENERATIONS = {"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"}
 # For each codec, the library in the wheel that decodes it; all others are statically linked or our
 # own.
 OPENED = {
@@ -129,7 +134,63 @@ def needed_by(file: Path) -> set[str]:
 
 
 def test_the_module_only_needs_the_c_library(unpacked: Path) -> None:
-    assert needed_by(unpacked / MODULE) <= OF_THE_SYSTEM
+    assert needed_by(unpacked / MODULE) <= OF_THE_MODULE
+
+
+def listed_in_module(unpacked: Path, option: str) -> list[str]:
+    """The names of the machine code or PTX in the module, as NVIDIA's cuobjdump lists them."""
+    (tool,) = TOOLS.parent.glob("lib/python3*/site-packages/nvidia/cu*/bin/cuobjdump")
+    return re.findall(r": \S+\.(sm_\d+)\.\w+$", output(tool, option, unpacked / MODULE), re.M)
+
+
+def test_the_module_has_all_kernels_for_each_generation_of_gpus(unpacked: Path) -> None:
+    files = list((ROOT / "headrace").rglob("*.cu"))
+    found = listed_in_module(unpacked, "--list-elf")
+    assert sorted(found) == sorted([*GENERATIONS] * len(files))
+    # For later ones, which the driver compiles.
+    assert listed_in_module(unpacked, "--list-ptx") == ["sm_120"] * len(files)
+
+
+def test_the_module_has_no_symbol_of_the_library_of_nvccs_host_compiler(unpacked: Path) -> None:
+    """What crosses between the two compilers is plain C: nothing refers to GNU's C++ library."""
+    objects = sorted((WHEELS / "py").rglob("*.cu.o"))
+    if not objects:
+        pytest.skip("no objects of kernels (./dev wheels)")
+    for each in objects:
+        # Neither asked for nor, as a copy of an inline function, given.
+        symbols = output("nm", "--demangle", each)
+        assert not re.findall(r"^.*\bstd::.*$", symbols, re.M), each.name
+
+
+WITHOUT_DRIVER = """
+import json, sys
+import headrace as hr
+from headrace import transforms as T
+from headrace.insight.measure import system
+devices = system.look()["devices"]
+steps = [T.Resize((8, 8)), T.ToDtype("float32", scale=True), T.Normalize([0.5], [0.5])]
+shapes = [batch["image"].shape for batch in hr.Loader(sys.argv[1], steps, batch_size=4)]
+try:
+    hr.Loader(sys.argv[1], steps, batch_size=4, device="cuda")
+    refused = ""
+except Exception as problem:
+    refused = str(problem)
+print(json.dumps([devices["cuda_devices"], devices["why_none"], len(shapes) > 0, refused]))
+"""
+
+
+def test_without_a_driver_the_wheel_works_on_the_cpu_and_the_doctor_says_so(
+    unpacked: Path, tmp_path: Path
+) -> None:
+    pictures = ROOT / "examples" / "images"
+    done = run_unpacked(unpacked, tmp_path, "-c", WITHOUT_DRIVER, pictures)
+    assert done.returncode == 0, done.stderr
+    devices, why_none, reads, refused = json.loads(done.stdout)
+    assert reads
+    if devices:
+        pytest.skip("there is a driver")
+    assert "no NVIDIA driver found (libcuda.so.1)" in why_none
+    assert "no NVIDIA driver found (libcuda.so.1)" in refused
 
 
 def test_abi3audit_finds_nothing_outside_the_stable_interface(wheel: Path) -> None:
@@ -294,7 +355,7 @@ def test_its_version_equals_that_of_the_build(dist_info: Path) -> None:
 
 
 def test_everything_inside_has_its_license_and_is_in_the_sbom(dist_info: Path) -> None:
-    inside = {*pinned("headrace"), "nanobind", "robin-map", "zig", "llvm"}
+    inside = {*pinned("headrace"), "cuda-runtime", "nanobind", "robin-map", "zig", "llvm"}
     texts = {file.parent.name for file in (dist_info / "licenses").glob("*/*")}
     sbom = json.loads((dist_info / "sboms" / "headrace.cdx.json").read_text())
     assert sbom["bomFormat"] == "CycloneDX"
@@ -368,7 +429,7 @@ def test_older_pythons_have_wheels_with_a_separate_module(
     (module,) = (tmp_path / "headrace").glob("_core.*.so")
     tag = "cp" + version.replace(".", "")
     assert module.name == f"_core.cpython-{tag[2:]}-x86_64-linux-gnu.so"
-    assert needed_by(module) <= OF_THE_SYSTEM
+    assert needed_by(module) <= OF_THE_MODULE
     exported = [line.split()[-1].split("@")[0] for line in defined_symbols(module)]
     assert exported == ["PyInit__core"]
     (about,) = tmp_path.glob("headrace-*.dist-info/WHEEL")

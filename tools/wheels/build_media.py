@@ -14,7 +14,7 @@ import subprocess
 from pathlib import Path
 
 from describe import headrace_version, license_expression
-from pack import EXECUTABLE, PLAIN, Packed, pack
+from pack import EXECUTABLE, PLAIN, Packed, license_files, pack
 from places import (
     BUNDLED,
     CHECKOUT,
@@ -30,6 +30,13 @@ from places import (
 
 STAGE = WORK / "media-wheel"
 FLAGS = ("-std=c++20", "-O2", "-DNDEBUG", "-fPIE", "-pie", "-ffunction-sections", "-Wall")
+CLASSIFIERS = (
+    "Development Status :: 4 - Beta",
+    "Intended Audience :: Developers",
+    "Operating System :: POSIX :: Linux",
+    "Programming Language :: Python :: 3 :: Only",
+    "Topic :: Multimedia :: Video",
+)
 README = """\
 Decodes videos (H.264, HEVC, VP8, VP9, AV1, MPEG-4, MJPEG) and AAC for the package headrace of the
 same version, which starts it as a separate, sandboxed process. Install it next to headrace; there
@@ -65,13 +72,20 @@ def shared_libraries(folder: Path) -> None:
         subprocess.run(["patchelf", "--set-rpath", "$ORIGIN", folder / soname], check=True)
 
 
-def metadata() -> str:
+def metadata(files: list[Path]) -> str:
+    """`files`: those of the licenses, by their paths in the wheel."""
+    classifiers = "".join(f"Classifier: {each}\n" for each in CLASSIFIERS)
     return (
         "Metadata-Version: 2.4\n"
         "Name: headrace-media\n"
         f"Version: {headrace_version()}\n"
         "Summary: The program with which Headrace decodes videos and AAC\n"
+        "Author: The Headrace developers\n"
+        "Keywords: aac,h264,hevc,video decoding\n"
         f"License-Expression: {license_expression('headrace-media')}\n"
+        f"{license_files(map(str, files))}"
+        f"{classifiers}"
+        "Requires-Python: >=3.10\n"
         "Description-Content-Type: text/plain\n"
         f"\n{README}"
     )
@@ -80,7 +94,8 @@ def metadata() -> str:
 def dist_info(folder: Path) -> None:
     shutil.copytree(BUNDLED / "headrace-media", folder)
     shutil.copy(CHECKOUT / "LICENSE", folder / "licenses")
-    (folder / "METADATA").write_text(metadata())
+    texts = [file.relative_to(STAGE) for file in (folder / "licenses").rglob("*") if file.is_file()]
+    (folder / "METADATA").write_text(metadata(texts))
     (folder / "WHEEL").write_text(
         "Wheel-Version: 1.0\nGenerator: headrace\nRoot-Is-Purelib: false\n"
         f"Tag: py3-none-{PLATFORM}\n"

@@ -17,7 +17,7 @@ from pathlib import Path
 from building import COMPILERS, JOBS, SECTIONS, run
 from inputs import empty_if_changed, of_compilers
 from pack import EXECUTABLE, Packed, pack, unpack
-from places import CHECKOUT, DIST, ENGINE, PREFIX, TOOLS, WORK
+from places import CHECKOUT, DIST, ENGINE, PREFIX, TOOLS, WORK, cuda_toolkit
 
 VERSIONS = ("3.10", "3.11")
 LIBRARIES = ("jpeg", "png16", "isal", "z", "zstd")
@@ -60,7 +60,8 @@ def build_module(version: str, python: Path, engine: Path) -> Path:
     linked = [
         *("-Wl,--whole-archive", engine, "-Wl,--no-whole-archive"),
         *(PREFIX / "lib" / f"lib{name}.a" for name in LIBRARIES),
-        *("-lpthread", "-ldl", "-Wl,--gc-sections"),
+        cuda_toolkit() / "lib" / "libcudart_static.a",
+        *("-lpthread", "-ldl", "-lrt", "-Wl,--gc-sections"),
         f"-Wl,--version-script={CHECKOUT}/bindings/exported.map",
     ]
     run(

@@ -11,12 +11,25 @@ from pathlib import Path
 
 from describe import license_expression
 from inputs import empty_if_changed, of_engine
-from pack import Packed, pack, unpack
-from places import BUNDLED, CHECKOUT, CODECS, DIST, ENGINE, PLATFORM, PREFIX, TOOLS, WORK
+from pack import Packed, license_files, pack, unpack
+from places import (
+    BUNDLED,
+    CHECKOUT,
+    CODECS,
+    DIST,
+    ENGINE,
+    PLATFORM,
+    PREFIX,
+    TOOLS,
+    WORK,
+    cuda_toolkit,
+)
 
 DEFINED = {
     "HEADRACE_STANDALONE": "ON",
-    "HEADRACE_CUDA": "OFF",
+    "HEADRACE_CUDA": "ON",
+    "CMAKE_CUDA_COMPILER": cuda_toolkit() / "bin" / "nvcc",
+    "CMAKE_CUDA_HOST_COMPILER": shutil.which("g++"),  # nvcc does not know zig's clang
     "HEADRACE_BUNDLED": BUNDLED / "headrace",
     "HEADRACE_CODECS": CODECS,
     "CMAKE_PREFIX_PATH": PREFIX,
@@ -30,13 +43,16 @@ def state_licenses(wheel: Path) -> None:
     """Lists the licenses of everything inside: pyproject.toml has only that of the sources."""
     files = unpack(wheel)
     (name,) = (name for name in files if name.endswith(".dist-info/METADATA"))
-    old, new = (
-        f"License-Expression: {each}\n" for each in ("Apache-2.0", license_expression("headrace"))
-    )
     text = files[name].content.decode()
-    if old not in text:
-        raise SystemExit(f"{name}: its license is not {old.split()[1]}")
-    files[name] = Packed(text.replace(old, new, 1).encode())
+    expression = license_expression("headrace")
+    for old, new in (
+        ("License-Expression: Apache-2.0\n", f"License-Expression: {expression}\n"),
+        ("License-File: LICENSE\n", license_files(files)),
+    ):
+        if text.count(old) != 1:
+            raise SystemExit(f"{name}: not one line `{old.strip()}`")
+        text = text.replace(old, new)
+    files[name] = Packed(text.encode())
     pack(files, wheel)
 
 

@@ -23,6 +23,8 @@ import ziglang
 from places import BUNDLED, CHECKOUT, SOURCES, WHEELS, archive_of, lgpl_libraries, libraries
 
 ZIG = Path(ziglang.__file__).parent
+# Its EULA (attachment A) lists libcudart_static.a among the files that programs may contain.
+CUDA_LICENSE = "LicenseRef-NVIDIA-Proprietary"
 
 
 def component(name: str, version: str, license: str, **more: Any) -> dict[str, Any]:
@@ -52,13 +54,14 @@ def components(wheel: str) -> list[dict[str, Any]]:
         version = importlib.metadata.version(package)
         return component(name, version, license, purl=f"pkg:pypi/{package}@{version}")
 
-    bindings = [
+    module = [
         from_pypi("nanobind", "BSD-3-Clause", "nanobind"),
         from_pypi("robin-map", "MIT", "nanobind"),
+        from_pypi("cuda-runtime", CUDA_LICENSE, "nvidia-cuda-runtime"),
     ]
     return [
         *from_debian,
-        *(bindings if wheel == "headrace" else []),
+        *(module if wheel == "headrace" else []),
         from_pypi("zig", "MIT", "ziglang"),
         from_pypi("llvm", "Apache-2.0 WITH LLVM-exception", "ziglang"),
     ]
@@ -89,6 +92,11 @@ def sbom(wheel: str) -> dict[str, Any]:
     }
 
 
+def licenses_of_package(name: str) -> list[Path]:
+    files = importlib.metadata.files(name) or []
+    return [Path(file.locate()) for file in files if file.name.lower().startswith("license")]
+
+
 def license_texts(wheel: str) -> dict[str, list[Path]]:
     """By component, the files that hold the text."""
     texts = {
@@ -96,9 +104,8 @@ def license_texts(wheel: str) -> dict[str, list[Path]]:
         for name, library in libraries(wheel).items()
     }
     if wheel == "headrace":
-        files = importlib.metadata.files("nanobind") or []
-        licenses = [file for file in files if file.name.startswith("LICENSE")]
-        texts["nanobind"] = [Path(file.locate()) for file in licenses]
+        texts["nanobind"] = licenses_of_package("nanobind")
+        texts["cuda-runtime"] = licenses_of_package("nvidia-cuda-runtime")
     texts["zig"] = [ZIG / "LICENSE"]
     texts["llvm"] = [ZIG / "lib" / "libcxx" / "LICENSE.TXT"]  # also libc++abi's and libunwind's
     return texts

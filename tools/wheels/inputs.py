@@ -74,7 +74,8 @@ def of_engine() -> str:
     """Beyond the sources, whose changes ninja sees: copied headers are older than its objects."""
     headers = sorted(file for file in (PREFIX / "include").rglob("*") if file.is_file())
     contents = [hashlib.sha256(file.read_bytes()).hexdigest() for file in headers]
-    return checksum(of_compilers(), *(str(file) for file in headers), *contents)
+    nvcc = importlib.metadata.version("nvidia-cuda-nvcc")
+    return checksum(of_compilers(), nvcc, *(str(file) for file in headers), *contents)
 
 
 def empty_if_changed(build: Path, wanted: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,3 +45,9 @@ def pack(files: dict[str, Packed], wheel: Path) -> None:
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             entry.external_attr = file.mode << 16
             archive.writestr(entry, file.content, zipfile.ZIP_DEFLATED, 9)
+
+
+def license_files(names: Iterable[str]) -> str:
+    """The lines of METADATA for all files below dist-info/licenses, as PEP 639 has them."""
+    found = sorted(name.split(".dist-info/licenses/")[1] for name in names if "/licenses/" in name)
+    return "".join(f"License-File: {name}\n" for name in found)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import sysconfig
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
@@ -24,6 +25,7 @@ SAMPLES = WORK / "samples"  # files of each codec, to try the wheels with
 ENGINE = WORK / "py"  # objects of the engine and the module
 DIST = WORK / "dist"  # the wheels
 BUNDLED = WORK / "bundled"  # by wheel, licenses and the SBOM
+NVIDIA = Path(sysconfig.get_path("purelib")) / "nvidia"  # packages of tools/requirements/cuda.txt
 
 
 class Library(TypedDict):
@@ -63,3 +65,9 @@ def archive_of(library: Library) -> Path:
     archive = archive_if_fetched(library)
     assert archive, library
     return archive
+
+
+def cuda_toolkit() -> Path:
+    """The folder with nvcc and CUDA's run time."""
+    (nvcc,) = NVIDIA.glob("cu*/bin/nvcc")
+    return nvcc.parent.parent
