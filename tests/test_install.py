@@ -54,12 +54,19 @@ def dev(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_help_of_dev_fits_80_columns_and_builds_nothing() -> None:
-    for arguments in (("help",), ("demo", "--help"), ("demo", "-h")):
+    for arguments in (("help",), ("demo", "--help"), ("demo", "-h"), ("wheels", "--help")):
         done = dev(*arguments)
         assert done.returncode == 0
         assert max(map(len, done.stdout.splitlines())) <= 80
         assert "==" not in done.stdout
     assert "./dev demo ~/photos --with-torch" in dev("demo", "--help").stdout
+    assert "./dev wheels --tests --try trixie" in dev("wheels", "--help").stdout
+
+
+def test_an_unknown_argument_of_dev_wheels_is_refused_before_anything_is_built() -> None:
+    for arguments in (("--test",), ("--tests", "trixie"), ("--try",)):
+        done = dev("wheels", *arguments)
+        assert done.returncode != 0 and "--try" in done.stderr and "==" not in done.stdout
 
 
 def test_a_missing_folder_is_reported_before_the_build() -> None:
