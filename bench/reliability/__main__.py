@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests guarantees under stress a given number of times, and counts failures.
 
-    python bench/reliability [TRIAL...] [--hours N] [--seed N] [--json FILE] [--page FILE]
+    python bench/reliability [TRIAL...] [--hours N] [--seed N] [--json FILE] [--keep] [--page FILE]
 
 Without --hours each trial runs to its full number. With it the time is divided among the trials,
 and the result states both the target and the number reached. Exit code 1: something failed.
-``--page`` writes the result as the page docs/internals/reliability.md.
+``--keep`` also writes the result of each trial to bench/results/reliability, and ``--page`` writes
+a page of all kept results, docs/internals/reliability.md.
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+import bad_cost
 import bad_records
+import bombs
 import device_lost
 import exits
 import flipped
 import forked
+import full_disk
 import fuzzed
+import hostile
 import interrupted
 import killed
 import limited
@@ -49,11 +54,13 @@ import headrace as hr
 TRIALS: tuple[Trial, ...] = tuple(
     module.TRIAL
     for module in (
-        *(mutated, fuzzed, flipped, bad_records, unreadable, refused, device_lost),
+        *(mutated, fuzzed, flipped, bombs, hostile, bad_records, bad_cost, unreadable, full_disk),
+        *(refused, device_lost),
         *(resumed, ranks, killed, interrupted, exits, forked, reopened, soak, limited),
     )
 )
 UNLIMITED = 1e9
+KEPT = "bench/results/reliability"
 
 
 def main() -> int:
@@ -68,8 +75,11 @@ def main() -> int:
     report = {**circumstances(given), "trials": results}
     if given.json:
         given.json.write_text(json.dumps(report, indent=2) + "\n")
+    if given.keep:
+        for result in results:
+            page.keep({**circumstances(given), **result})
     if given.page:
-        given.page.write_text(page.text(report))
+        given.page.write_text(page.text(TRIALS, page.kept()))
     return 1 if any(result["failed"] for result in results) else 0
 
 
@@ -103,7 +113,11 @@ def circumstances(given: argparse.Namespace) -> dict[str, Any]:
         capture_output=True,
         text=True,
     )
+    words = ["./dev reliability", *given.trials, f"--seed {given.seed}"]
+    if given.hours:
+        words.append(f"--hours {given.hours:g}")
     return {
+        "command": " ".join(words),
         "headrace": hr.__version__,
         "commit": commit.stdout.strip() or None,
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
@@ -129,7 +143,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--hours", type=float, help="how long all of them together may take")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="also write them as Markdown")
+    parser.add_argument("--keep", action="store_true", help=f"also write them to {KEPT}")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write kept results as Markdown")
     given = parser.parse_args()
     for name in given.trials:
         if name not in names:

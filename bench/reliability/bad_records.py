@@ -82,4 +82,5 @@ TRIAL = Trial(
     300,
     "epochs of 400 records",
     run,
+    targets=("R19",),
 )

@@ -15,13 +15,17 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def start(
-    program: str, *arguments: object, cache: Path, preload: Path | None = None
+    program: str,
+    *arguments: object,
+    cache: Path,
+    preload: Path | None = None,
+    prefix: tuple[str, ...] = (),
 ) -> subprocess.Popen[str]:
     """A file of programs/, in a process group of its own, with a cache folder of its own.
-    preload: a library loaded before all others.
+    preload: a library loaded before all others. prefix: a command that runs the program.
     """
     preloaded = {} if preload is None else {"LD_PRELOAD": str(preload)}
-    command = [sys.executable, str(PROGRAMS / f"{program}.py"), *map(str, arguments)]
+    command = [*prefix, sys.executable, str(PROGRAMS / f"{program}.py"), *map(str, arguments)]
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

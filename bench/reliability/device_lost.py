@@ -63,4 +63,5 @@ TRIAL = Trial(
     "losses",
     run,
     weight=0.5,
+    targets=("R9",),
 )

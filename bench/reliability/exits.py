@@ -83,4 +83,5 @@ TRIAL = Trial(
     100 * len(ENDINGS) * len(SETTINGS),
     "programs",
     run,
+    targets=("R13",),
 )

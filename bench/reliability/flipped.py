@@ -81,4 +81,5 @@ TRIAL = Trial(
     5_000,
     "changed bytes",
     run,
+    targets=("R4",),
 )

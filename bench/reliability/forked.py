@@ -38,4 +38,5 @@ TRIAL = Trial(
     300,
     "processes",
     run,
+    targets=("R15",),
 )

@@ -58,4 +58,5 @@ TRIAL = Trial(
     "runs",
     run,
     weight=3,
+    targets=("R1", "R2"),
 )

@@ -45,4 +45,5 @@ TRIAL = Trial(
     500,
     "signals",
     run,
+    targets=("R14",),
 )

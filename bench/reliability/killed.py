@@ -70,4 +70,5 @@ TRIAL = Trial(
     "kills",
     run,
     weight=2,
+    targets=("R12",),
 )

@@ -41,4 +41,5 @@ TRIAL = Trial(
     200,
     "epochs",
     run,
+    targets=("R18",),
 )

@@ -167,4 +167,5 @@ TRIAL = Trial(
     "files",
     run,
     weight=3,
+    targets=("R3",),
 )

@@ -70,4 +70,5 @@ TRIAL = Trial(
     600,
     "histories",
     run,
+    targets=("R11",),
 )

@@ -51,4 +51,5 @@ TRIAL = Trial(
     2000,
     "refusals",
     run,
+    targets=("R7",),
 )

@@ -42,4 +42,5 @@ TRIAL = Trial(
     10_000,
     "loaders",
     run,
+    targets=("R17",),
 )

@@ -65,4 +65,5 @@ TRIAL = Trial(
     "states",
     run,
     weight=2,
+    targets=("R10",),
 )

@@ -42,4 +42,5 @@ TRIAL = Trial(
     "records",
     run,
     weight=2,
+    targets=("R17",),
 )

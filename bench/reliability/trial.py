@@ -48,7 +48,11 @@ class Attempt:
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """One guarantee. ``weight``: its fraction of the time, relative to the others'."""
+    """One guarantee.
+
+    weight: its fraction of the time, relative to the others'. targets: those of page.TARGETS that
+    it measures.
+    """
 
     name: str
     promise: str
@@ -56,3 +60,4 @@ class Trial:
     unit: str
     run: Callable[[Attempt], None]
     weight: float = 1.0
+    targets: tuple[str, ...] = ()

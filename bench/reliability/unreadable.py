@@ -38,4 +38,5 @@ TRIAL = Trial(
     2400,
     "schedules",
     run,
+    targets=("R8",),
 )
