@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace import _core
 
 torch = pytest.importorskip("torch")
 
@@ -33,6 +34,43 @@ def test_each_wait_for_a_prefetched_batch_is_a_region_too() -> None:
         batches = [torch.zeros(2) for _ in range(3)]
         assert len(list(hr.prefetch(batches, "cpu"))) == 3
     assert waits_in(profiler) == 4
+
+
+def profiled_on_all_threads() -> Any:
+    configuration = torch._C._profiler._ExperimentalConfig
+    try:
+        every = configuration(profile_all_threads=True)
+    except TypeError:
+        pytest.skip("this torch only profiles the threads that it knows")
+    return torch.profiler.profile(experimental_config=every)
+
+
+def test_the_stages_of_a_prefetcher_are_regions_of_its_thread() -> None:
+    with profiled_on_all_threads() as profiler:
+        batches = [torch.zeros(2) for _ in range(3)]
+        for _ in hr.prefetch(batches, "cpu", transform=lambda batch: batch + 1):
+            pass
+    counts = {event.key: event.count for event in profiler.key_averages()}
+    assert counts["headrace.source"] == 4  # the last one finds the end
+    assert counts["headrace.transform"] == 3
+    waits = {event.thread for event in profiler.events() if event.name == "headrace.next"}
+    stages = {event.thread for event in profiler.events() if event.name == "headrace.source"}
+    assert len(waits) == len(stages) == 1 and waits != stages
+
+
+def test_a_transform_after_the_copy_is_a_region_inside_the_wait() -> None:
+    device = _core.simulated_device(1)
+    with torch.profiler.profile() as profiler:
+        batches = [np.zeros(2, np.float32) for _ in range(3)]
+        for _ in hr.prefetch(batches, device, transform=lambda batch: batch):
+            pass
+    spans = {"headrace.next": [], "headrace.transform": []}
+    for event in profiler.events():
+        if event.name in spans:
+            spans[event.name].append((event.time_range.start, event.time_range.end))
+    assert len(spans["headrace.transform"]) == 3
+    for begin, end in spans["headrace.transform"]:
+        assert any(b <= begin and end <= e for b, e in spans["headrace.next"])
 
 
 def test_the_region_ends_with_the_wait() -> None:

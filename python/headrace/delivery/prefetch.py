@@ -25,7 +25,7 @@ from headrace.errors import Error, declare, warn
 from headrace.loader.iteration import exiting, live, refuse_dataloader_worker
 from headrace.loader.own_device import open_device
 from headrace.loader.turn import Turn
-from headrace.profiled import wait_region
+from headrace.profiled import SOURCE, TRANSFORM, WAIT, region
 
 _NOT_RESUMABLE = declare(
     "HR0887",
@@ -240,7 +240,7 @@ class Run:
             raise self._ended() if self.has_ended() else self._turn.taken()
         self._turn.holder = own
         try:
-            with wait_region():
+            with region(WAIT):
                 return self._next_of(self._owner)
         finally:
             self._turn.holder = None
@@ -267,7 +267,8 @@ class Run:
             return self._next_transformed(owner, owner._streams)
         batch = owner._fetch(self.has_ended)
         if owner._transform is not None and not owner.device.is_host:
-            batch = owner._transform(batch)
+            with region(TRANSFORM):
+                batch = owner._transform(batch)
         return batch
 
     def _next_transformed(self, owner: Prefetch, streams: Streams) -> Any:
@@ -291,7 +292,9 @@ class Run:
         assert owner._transform is not None
         try:
             with streams.on_side():
-                batch = owner._transform(owner._fetch(self.has_ended))
+                batch = owner._fetch(self.has_ended)
+                with region(TRANSFORM):
+                    batch = owner._transform(batch)
                 return _Made(batch, streams.record(), None)
         except BaseException as error:  # raised when this batch is due
             return _Made(None, None, error)
@@ -340,10 +343,14 @@ def _puller(
 
     def pull() -> Any:
         try:
-            batch = next(source)
+            with region(SOURCE):
+                batch = next(source)
             after = None if state is None else state()
             if opened is None:
-                return [], [], _Sent(batch if work is None else work(batch), after)
+                if work is not None:
+                    with region(TRANSFORM):
+                        batch = work(batch)
+                return [], [], _Sent(batch, after)
             arrays, pinned, rest = opened(batch)
             return arrays, pinned, _Sent(rest, after)
         except StopIteration:

@@ -15,7 +15,7 @@ from headrace import _core
 from headrace.errors import Error, declare
 from headrace.loader.form import Form
 from headrace.loader.turn import CLOSED, Turn
-from headrace.profiled import wait_region
+from headrace.profiled import WAIT, region
 
 _IN_A_WORKER = declare(
     "HR0800",
@@ -60,7 +60,7 @@ class Iteration:
             raise self.ended() if self.has_ended() else self._turn.taken()
         self._turn.holder = own
         try:
-            with wait_region():
+            with region(WAIT):
                 batch = None if self._take is None else self._take(self)
             if batch is None:
                 self._take = None
