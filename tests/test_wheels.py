@@ -160,6 +160,8 @@ def test_the_module_has_no_symbol_of_the_library_of_nvccs_host_compiler(unpacked
         # Neither asked for nor, as a copy of an inline function, given.
         symbols = output("nm", "--demangle", each)
         assert not re.findall(r"^.*\bstd::.*$", symbols, re.M), each.name
+        needed = re.findall(r"^ +U (headrace::.*)$", symbols, re.M)
+        assert set(needed) <= {"headrace::max_blocks(int, int)"}, each.name
 
 
 WITHOUT_DRIVER = """

@@ -107,25 +107,30 @@ def tried(trial: Trial, seconds: float, seed: int) -> dict[str, Any]:
 
 
 def circumstances(given: argparse.Namespace) -> dict[str, Any]:
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short=12", "HEAD"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-    )
     words = ["./dev reliability", *given.trials, f"--seed {given.seed}"]
     if given.hours:
         words.append(f"--hours {given.hours:g}")
     return {
         "command": " ".join(words),
         "headrace": hr.__version__,
-        "commit": commit.stdout.strip() or None,
+        "commit": commit(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "python": platform.python_version(),
         "instructions": instructions.in_force(),
         "seed": given.seed,
         "hours": given.hours,
     }
+
+
+def commit() -> str | None:
+    """The checkout's; with a plus if files differ from it."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *words]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+    changed = git("status", "--porcelain", "--", ":/", ":!/bench/results", ":!/docs")
+    return git("rev-parse", "--short=12", "HEAD") + "+" * bool(changed) or None
 
 
 def line(result: dict[str, Any]) -> str:

@@ -24,7 +24,7 @@ POLICIES = ("skip", "substitute")
 
 
 def loader_of(photos: Path, policy: str) -> hr.Loader:
-    steps = [T.RandomResizedCrop(64), T.RandomHorizontalFlip()]
+    steps = [T.Resize((64, 64)), T.RandomHorizontalFlip()]  # a crop may be of intact rows alone
     return hr.Loader(
         photos, steps, batch_size=64, shuffle=True, seed=1, threads=1, on_error=policy,
         error_budget=RECORDS, fields=["image", "label", "id"],

@@ -49,7 +49,7 @@ command, whose result is kept in `bench/results/reliability`; this page is made 
 ```
 
 Without `--hours`, a trial runs to its full number. With it, the time, which the named trials share,
-may end first, and both numbers are given.
+may end first, and both numbers are given. A commit with a plus was followed by changes.
 
 ## By target
 
