@@ -30,7 +30,7 @@ using CounterValue = std::variant<int64_t, double, bool, std::string, CountsByRe
 template <class Stats>
 struct Counter {
   std::string_view name;  // in stats(); "stages.read" is "read" in the dictionary "stages"
-  std::string_view unit;  // "records", "bytes", "seconds"; empty: a text, or yes or no
+  std::string_view unit;  // "records", "bytes", "seconds"; empty: a string or a boolean
   std::string_view doc;   // one sentence
   CounterValue (*value)(const Stats& stats);
   CounterKind tells = CounterKind::kCumulative;

@@ -19,7 +19,7 @@ TEST(Error, ControlCharactersInAMessageAreEscaped) {
             "  help: there is 'b\\x0dc'\nand more");
 }
 
-TEST(ErrorCode, IsFoundByItsIdAfterItsDeclaration) {
+TEST(ErrorCode, IsFoundByItsIdOnceDeclared) {
   EXPECT_EQ(Registry<ErrorCode>::find("HR9999"), nullptr);
   static const ErrorCode kDeclared{"HR9999", ErrorKind::kData, "a test's", "Nothing is wrong."};
   EXPECT_EQ(Registry<ErrorCode>::find("HR9999"), &kDeclared);

@@ -114,7 +114,7 @@ bool JsonReader::take(char c) {
 
 void JsonReader::unexpected(const char* wanted) {
   const int c = now();
-  if (c < 0) return fail("it ends where " + std::string(wanted) + " was expected");
+  if (c < 0) return fail("the text ends where " + std::string(wanted) + " was expected");
   fail(std::string(wanted) + " was expected, not " + shown(c));
 }
 

@@ -33,7 +33,7 @@ void with_readers(std::string_view text, const std::function<void(JsonReader&)>&
   }
 }
 
-// "" where the text is JSON, else what is wrong and where.
+// Empty if the text is valid JSON; otherwise the error and its position.
 std::string mistake(std::string_view text) {
   std::vector<std::string> found;
   with_readers(text, [&](JsonReader& json) {
@@ -128,7 +128,7 @@ TEST(JsonReader, PythonsNanAndInfinityAreNumbers) {
   EXPECT_FALSE(number_in("NaN").integer);
 }
 
-TEST(JsonReader, IntegersAreNumbersWithoutPointThatFit) {
+TEST(JsonReader, NumbersWithoutADecimalPointThatFitAreIntegers) {
   EXPECT_EQ(number_in("-12").integer, -12);
   EXPECT_EQ(number_in("9223372036854775807").integer, INT64_MAX);
   EXPECT_EQ(number_in("-9223372036854775808").integer, INT64_MIN);
@@ -150,8 +150,10 @@ TEST(JsonReader, StringsBecomeUtf8) {
 }
 
 TEST(JsonReader, SyntaxErrorsHaveTheirOffset) {
-  EXPECT_EQ(mistake(""), "it ends where a value was expected\n  where: f.json, byte 0");
-  EXPECT_EQ(mistake("[1, 2"), "it ends where a comma or ] was expected\n  where: f.json, byte 5");
+  EXPECT_EQ(mistake(""), "the text ends where a value was expected\n  where: f.json, byte 0");
+  EXPECT_EQ(mistake("[1, 2"),
+            "the text ends where a comma or ] was expected\n  where: f.json, "
+            "byte 5");
   EXPECT_EQ(mistake("[1 2]"), "a comma or ] was expected, not '2'\n  where: f.json, byte 3");
   EXPECT_EQ(mistake("[1,]"), "a value was expected, not ']'\n  where: f.json, byte 3");
   EXPECT_EQ(mistake("{\"a\" 1}"), "a colon was expected, not '1'\n  where: f.json, byte 5");
@@ -220,7 +222,7 @@ TEST(JsonReader, NestingIsBounded) {
   EXPECT_NE(mistake(objects), "");
 }
 
-TEST(JsonReader, ATextTruncatedAnywhereIsRefused) {
+TEST(JsonReader, TruncatedTextIsRejectedAtEveryLength) {
   const std::string text = R"({"a": [1, -2.5e3, "x\u00e9y", true, null], "b": {"c": [NaN, {}]}})";
   ASSERT_EQ(mistake(text), "");
   for (size_t cut = 0; cut < text.size(); ++cut) EXPECT_NE(mistake(text.substr(0, cut)), "") << cut;

@@ -47,7 +47,8 @@ TEST(JsonWriter, AcceptsOnlyValidUtf8) {
                            "\xF4\x8F\xBF\xBF"}) {
     EXPECT_EQ(text_of_value(text), '"' + std::string(text) + '"');
   }
-  // A continuation alone, overlong, beyond U+10FFFF, cut off, broken off by another character.
+  // A lone continuation byte, an overlong form, a code point beyond U+10FFFF, a truncated sequence,
+  // a sequence interrupted by another character.
   for (const char* text : {"\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xF0\x8F\xBF\xBF",
                            "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xF0\x90\x80", "\xE2\x82z"}) {
     const std::string out = text_of_value(text);

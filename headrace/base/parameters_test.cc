@@ -94,7 +94,7 @@ TEST(Parameters, UnknownNameSuggestsTheNearest) {
       "dtype, scale, max_size, classes");
 }
 
-TEST(Parameters, MissingOneIsNamedWithItsDescription) {
+TEST(Parameters, AMissingParameterIsNamedWithItsDescription) {
   EXPECT_EQ(refusal({}, false), "HR0102 [Op] needs size: Pixels.");
 }
 

@@ -79,7 +79,7 @@ std::optional<double> leading_number(const std::string& path) {
 
 // --- Cores ---
 
-// Empty if the system does not say.
+// Empty if the system does not report it.
 cpu_set_t mask_of(pid_t process) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
@@ -179,8 +179,8 @@ std::optional<double> remaining_in(std::optional<double> limit, std::optional<do
 
 }  // namespace
 
-// The kernel gives up clean pages of files and what it can shrink (directory entries) before it
-// refuses memory; dirty pages must be written first, and do not count.
+// Before it refuses memory, the kernel reclaims clean file pages and caches that it can shrink
+// (directory entries). Dirty pages must be written first, so they do not count.
 size_t available_memory(const std::string& root) {
   double bytes = static_cast<double>(available_ram(root));
   const CgroupFolders folders = cgroup_folders("memory", root);

@@ -34,7 +34,7 @@ TEST(Cores, FollowTheAffinity) {
       .join();
 }
 
-// A system's files, as far as they are asked for.
+// A simulated file system root that contains the files which the code reads.
 class CoresOfGroups : public testing::Test {
  protected:
   void SetUp() override {

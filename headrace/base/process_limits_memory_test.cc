@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kGiB = size_t{1} << 30;
 
-// A system's files, as far as they are asked for.
+// A simulated file system root that contains the files which the code reads.
 class AvailableMemory : public testing::Test {
  protected:
   void SetUp() override {

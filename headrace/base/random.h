@@ -23,7 +23,8 @@ uint64_t hash_name(std::string_view name);
 class Draws {
  public:
   Draws(uint64_t seed, uint64_t epoch, uint64_t position, uint64_t op_key);
-  // To find out the most that an operator can do: coin() is true whenever its probability is not 0.
+  // For an upper bound on what an operator does: coin() returns true whenever its probability is
+  // not 0.
   static Draws for_rehearsal(uint64_t op_key) {
     Draws draws(0, 0, 0, op_key);
     draws.heads_ = true;

@@ -140,7 +140,7 @@ std::unique_ptr<SharedPages> SharedPages::shared(const std::string& name, size_t
     return nullptr;
   }
   if (::prctl(PR_GET_DUMPABLE) != 1) {
-    why = "others of this user may not look at this process (PR_SET_DUMPABLE)";
+    why = "other processes of this user may not inspect this process (PR_SET_DUMPABLE)";
     return nullptr;
   }
   int file = find_in(lock.proc(), name, bytes);

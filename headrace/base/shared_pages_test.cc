@@ -38,7 +38,7 @@ std::atomic_ref<uint64_t> counter_of(const SharedPages& pages) {
   return std::atomic_ref(*reinterpret_cast<uint64_t*>(pages.writable()));
 }
 
-// A child that exits with 0 where `run` says so.
+// A child process that exits with status 0 if `run` returns true.
 pid_t forked(const std::function<bool()>& run) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(run() ? 0 : 1);
@@ -51,7 +51,7 @@ int status_of(pid_t child) {
   return status;
 }
 
-// Holds back whoever passes it until it is opened, by closing.
+// Blocks every process that calls pass() until the gate is opened, which closes the pipe.
 class Gate {
  public:
   Gate() { EXPECT_EQ(::pipe(ends_.data()), 0); }
@@ -112,7 +112,7 @@ TEST(SharedPages, writes_are_visible_to_other_processes) {
   EXPECT_EQ(status_of(reader), 0);
 }
 
-TEST(SharedPages, another_name_or_size_gives_other_pages) {
+TEST(SharedPages, different_names_or_sizes_give_different_pages) {
   const auto pages = shared(name_here("one"));
   counter_of(*pages) = 7;
   EXPECT_EQ(counter_of(*shared(name_here("one"))).load(), 7u);
@@ -199,7 +199,7 @@ TEST(SharedPages, a_file_of_another_user_is_not_used) {
   EXPECT_EQ(status_of(other), 0);
 }
 
-TEST(SharedPages, a_write_without_available_memory_is_an_error) {
+TEST(SharedPages, a_write_fails_if_no_memory_is_available) {
   const pid_t child = forked([&] {
     const auto pages = shared(name_here("full"));
     ::signal(SIGXFSZ, SIG_IGN);

@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-TEST(SignalName, EqualsThatOfTheCLibrary) {
+TEST(SignalName, EqualsTheCLibrarysName) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
   for (int signal = 1; signal < SIGRTMIN; ++signal) {
     if (const char* const known = sigabbrev_np(signal)) {
@@ -21,7 +21,7 @@ TEST(SignalName, EqualsThatOfTheCLibrary) {
 #endif
 }
 
-TEST(SignalName, OfAnUnnamedSignalIsItsNumber) {
+TEST(SignalName, IsTheNumberIfTheSignalHasNoName) {
   EXPECT_EQ(signal_name(64), "signal 64");
   EXPECT_EQ(signal_name(-1), "signal -1");
 }

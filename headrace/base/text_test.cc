@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-TEST(Text, upper_and_lower_case_equal_those_of_ascii) {
+TEST(Text, case_conversion_is_ascii_only) {
   EXPECT_EQ(lower_case("Train-00.TAR @[`{"), "train-00.tar @[`{");
   EXPECT_EQ(lower_case("\xC3\x84pfel \xC4"), "\xC3\x84pfel \xC4");  // in UTF-8 and in Latin-1
   EXPECT_EQ(lower_case(""), "");
