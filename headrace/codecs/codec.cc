@@ -36,14 +36,14 @@ const ErrorCode kTruncatedImage{
 
 const ErrorCode kUnsupportedImage{
     "HR0347", ErrorKind::kUnsupported, "unsupported image",
-    "The file is valid, but uses an unsupported part of its format, or has values that 8 bits per "
-    "sample would truncate. Convert such files once (Pillow, ImageMagick), or open a Python "
+    "The file is valid, but uses an unsupported part of its format, or has values that do not fit "
+    "into 8 bits per sample. Convert such files once (Pillow, ImageMagick), or open a Python "
     "object that decodes them."};
 
 const ErrorCode kTooLargeImage{
     "HR0348", ErrorKind::kResource, "image exceeds the memory limit",
-    "Decoding would need more memory than an image of this size may use, or the machine has none "
-    "left. A valid file does not do the former."};
+    "Decoding exceeded the memory limit for an image of this size, or the machine is out of "
+    "memory. Valid files stay below the limit."};
 
 constexpr const char* kFetchAgain =
     "download the file again, or leave such records out (on_error=)";
@@ -52,9 +52,9 @@ constexpr const char* kFetchAgain =
 
 Error no_such_page(int page, int pages) {
   return {.code = &kNoSuchPage,
-          .what = "page " + std::to_string(page) + " was requested, and the file has " +
+          .what = "page " + std::to_string(page) + " was requested, but the file's page count is " +
                   std::to_string(pages),
-          .hint = "page=0 is the first one"};
+          .hint = "page=0 is the first page"};
 }
 
 int channels_of(ColorMode mode, const ImageHeader& header) {
@@ -81,7 +81,7 @@ Result<std::vector<uint8_t>> ImageDecoder::row_index(std::span<const uint8_t>) {
 }
 
 Result<std::vector<CoefficientPlane>> ImageDecoder::coefficients(std::span<const uint8_t>) {
-  return Error{.code = &kNoCoefficients, .what = "this codec has no DCT coefficients"};
+  return Error{.code = &kNoCoefficients, .what = "this codec does not provide DCT coefficients"};
 }
 
 const CodecRecord* codec_of(std::span<const uint8_t> first_bytes) {

@@ -37,7 +37,7 @@ TEST(RunTimeLibrary, OfAWheelIsFoundByAUniqueName) {
   EXPECT_STREQ(version(), zlibVersion());
 }
 
-TEST(RunTimeLibrary, OfAWheelThatCannotBeOpenedIsNotReplacedByTheSystems) {
+TEST(RunTimeLibrary, OfAWheelIsNotReplacedByTheSystemsIfItCannotBeOpened) {
   TemporaryFolder wheel;
   for (const bool is_there : {false, true}) {
     if (is_there) wheel.write("libheadrace-c.so.6", "this is no library");
@@ -55,7 +55,7 @@ TEST(RunTimeLibrary, OfAWheelInAnUnknownFolderIsMissing) {
   EXPECT_NE(library.missing().what.find("unknown"), std::string::npos);
 }
 
-TEST(RunTimeLibrary, OutsideAWheelIsNotOpenedFromItsFolder) {
+TEST(RunTimeLibrary, IsNotOpenedFromTheWheelsFolderOutsideAWheel) {
   ASSERT_FALSE(bundled_libraries());
   const std::filesystem::path file = library_folder() / "lib" / "libheadrace-c.so.6";
   std::filesystem::create_directories(file.parent_path());
@@ -71,7 +71,7 @@ TEST(RunTimeLibrary, OfTheSystemIsFoundByItsName) {
   EXPECT_EQ(std::filesystem::path(library.origin()).filename(), "libc.so.6");
 }
 
-TEST(RunTimeLibrary, ThatIsMissingNamesItsPackage) {
+TEST(RunTimeLibrary, NamesItsPackageIfMissing) {
   RunTimeLibrary library("libheadrace_nowhere.so.1", "libnowhere1");
   ASSERT_FALSE(library.is_open());
   EXPECT_NE(library.missing().hint.find("apt-get install libnowhere1"), std::string::npos);

@@ -41,8 +41,8 @@ Error as_audio_error(const Error& error) {
   return corrupt_audio("MP4", error.what);
 }
 
-// The first packet that starts later than the end of its predecessor; 0 if there is none. The gap
-// would be missing, and everything after it too early.
+// The first packet that starts after the end of the previous one; 0 if there is none. Decoding
+// would drop the gap, and shift everything after it to an earlier time.
 size_t packet_after_gap(const Mp4AudioTrack& audio) {
   for (size_t i = 1; i < audio.packets.size(); ++i) {
     if (audio.packets[i].pts - audio.packets[i - 1].pts > kAacFrames * 3 / 2) return i;
@@ -58,25 +58,28 @@ struct AacTrack {
 Result<AacTrack> read_aac_track(const ByteRanges& file) {
   const Result<std::span<const uint8_t>> first = file.at(0, kAudioSignature);
   if (!first) return first.error();
-  if (begins_like_adts(*first)) return unsupported_aac("is a bare stream, whose length is unknown");
+  if (begins_like_adts(*first))
+    return unsupported_aac(
+        "is a raw ADTS stream, whose length is "
+        "unknown");
   Result<Mp4AudioTrack> audio = read_mp4_audio_track(file);
   if (!audio) return as_audio_error(audio.error());
   constexpr int kMpeg4Audio = 0x40;
   if (audio->codec != "mp4a" || audio->object_type != kMpeg4Audio) {
-    return unsupported_aac("holds audio of another codec (" + audio->codec + ")");
+    return unsupported_aac("contains audio of another codec (" + audio->codec + ")");
   }
   const Result<AacConfig> config = read_aac_lc(audio->parameters);
   if (!config) return config.error();
   if (audio->ticks_per_second != config->sample_rate) {
-    return unsupported_aac("counts its time in " + std::to_string(audio->ticks_per_second) +
-                           " parts of a second, and has " + std::to_string(config->sample_rate) +
+    return unsupported_aac("has a time base of 1/" + std::to_string(audio->ticks_per_second) +
+                           " s, but a sample rate of " + std::to_string(config->sample_rate) +
                            " Hz");
   }
   if (const size_t packet = packet_after_gap(*audio)) {
     return unsupported_audio(
         kAacName,
         "has gaps in its audio: packet " + std::to_string(packet) +
-            " comes later than the one before it has ended",
+            " starts after the end of the previous one",
         "fill the gaps: ffmpeg -i in.mp4 -c:v copy -af aresample=async=1 out.mp4");
   }
   const auto all = static_cast<int64_t>(audio->packets.size()) * kAacFrames;

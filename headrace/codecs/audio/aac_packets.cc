@@ -86,7 +86,7 @@ Error unsupported_aac(std::string what) {
 
 Result<AacConfig> read_aac_lc(std::span<const uint8_t> parameters) {
   const AacConfig config = read_aac_config(parameters);
-  if (!config.is_good) return corrupt_audio(kAacName, "its decoder's parameters are truncated");
+  if (!config.is_good) return corrupt_audio(kAacName, "its decoder configuration is truncated");
   if (config.object_type != 2 || config.has_sbr || config.short_frames || config.channels == 0) {
     return unsupported_aac("is AAC, but not AAC-LC (HE-AAC, for example)");
   }
@@ -171,8 +171,7 @@ Result<void> AacPackets::decode_packets(const AacStream& stream, const AudioJob&
       patience);
   const media::Samples samples = reply ? reply->samples : media::Samples{};
   if (Result<void> good = expect(media::ReplyKind::kSamples, std::move(reply)); !good) return good;
-  if (samples.frames == 2 * kAacFrames)
-    return unsupported_aac("is HE-AAC that is declared as AAC-LC");
+  if (samples.frames == 2 * kAacFrames) return unsupported_aac("is HE-AAC declared as AAC-LC");
   if (samples.packets != count || samples.frames != kAacFrames ||
       samples.channels != static_cast<uint32_t>(stream.channels) ||
       samples.rate != static_cast<uint32_t>(stream.sample_rate)) {

@@ -55,7 +55,7 @@ std::vector<float> frames_of(const AudioClip& audio, AudioDecoders& decoders) {
   return out;
 }
 
-TEST(AudioClip, IsCutAndPaddedLikeItsDecodedSamples) {
+TEST(AudioClip, IsTrimmedAndPaddedLikeItsDecodedSamples) {
   const Buffer file = buffer_of(counting_wav(50, 1));
   AudioDecoders decoders;
   std::mt19937 random(1);
@@ -90,7 +90,7 @@ TEST(AudioClip, IsStoredChannelByChannel) {
   EXPECT_EQ(frames_of(*audio, decoders), expected);
 }
 
-TEST(Wav, IsAnErrorAtEveryLengthAtWhichItLacksSamples) {
+TEST(Wav, TruncatedAtAnyLengthIsAnErrorIfSamplesAreMissing) {
   const std::vector<uint8_t> whole = counting_wav(20, 2);
   const auto wav = Registry<AudioCodecRecord>::find("wav")->make();
   for (size_t length = 0; length < whole.size(); ++length) {
@@ -100,7 +100,7 @@ TEST(Wav, IsAnErrorAtEveryLengthAtWhichItLacksSamples) {
   EXPECT_TRUE(wav->read_header(buffer_of(whole).bytes()));
 }
 
-TEST(Wav, WithAnyByteChangedIsAnErrorOrAnAudioClipInsideItsBytes) {
+TEST(Wav, WithAnyByteChangedNeverReadsOutsideItsBytes) {
   const std::vector<uint8_t> whole = counting_wav(20, 2);
   AudioDecoders decoders;
   for (size_t place = 0; place < 48; ++place) {
@@ -116,7 +116,7 @@ TEST(Wav, WithAnyByteChangedIsAnErrorOrAnAudioClipInsideItsBytes) {
   }
 }
 
-TEST(UnsupportedAudio, IsRefusedAndNamed) {
+TEST(UnsupportedAudio, IsRejectedByName) {
   AudioDecoders decoders;
   const std::vector<uint8_t> aiff{'F', 'O', 'R', 'M', 0, 0, 0, 4, 'A', 'I', 'F', 'F'};
   const Buffer file = buffer_of(aiff);

@@ -24,7 +24,8 @@ const ErrorCode kTruncatedAudio{
 
 const ErrorCode kUnsupportedAudio{
     "HR0352", ErrorKind::kUnsupported, "unsupported audio",
-    "The file is valid, but of an unsupported form. Convert such files once, to FLAC or WAV if it "
+    "The file is valid, but its format is not supported. Convert such files once, to FLAC or WAV "
+    "if it "
     "must be lossless (ffmpeg -i in.m4a out.flac), or open a Python object that decodes them."};
 
 const ErrorCode kTooLargeAudio{
@@ -123,13 +124,13 @@ Result<void> check_audio_header(std::string_view kind, const AudioHeader& header
                              "has " + std::to_string(header.channels) + " channels of " +
                                  std::to_string(header.sample_rate) + " Hz; up to " +
                                  std::to_string(kMaxAudioChannels) + " of " +
-                                 std::to_string(kMaxSampleRate) + " Hz are read",
+                                 std::to_string(kMaxSampleRate) + " Hz are supported",
                              "convert it to fewer channels or a lower rate");
   }
   const auto most = static_cast<int64_t>(bytes) * frames_per_byte;
   if (header.frames > most) {
-    return corrupt_audio(kind, "its header promises " + std::to_string(header.frames) +
-                                   " frames, more than its " + std::to_string(bytes) +
+    return corrupt_audio(kind, "its header declares " + std::to_string(header.frames) +
+                                   " frames, which is more than its " + std::to_string(bytes) +
                                    " bytes can hold");
   }
   return {};

@@ -219,7 +219,7 @@ class FlacSession {
     if (static_cast<int64_t>(form.number.sample_number) != expected) {
       broken_ = corrupt_audio(kFlacName, "a block is numbered as frame " +
                                              std::to_string(form.number.sample_number) +
-                                             ", and it is " + std::to_string(expected));
+                                             ", but it is frame " + std::to_string(expected));
       return false;
     }
     if (damaged_) return false;

@@ -230,7 +230,7 @@ Result<void> check_gaps(const MkvAudioTrack& audio, const ByteRanges& file, int6
         static_cast<double>(here - before) * audio.tick - static_cast<double>(i - begin) * each;
     if (late > each / 2 + 2 * audio.tick) {
       return gaps("packet " + std::to_string(i) + " of it comes " + std::to_string(late) +
-                  " s after the end of the one before");
+                  " s after the end of the previous one");
     }
     begin = i;
   }
@@ -350,7 +350,7 @@ class MkvDecoder final : public AudioDecoder {
         bytes > ByteRanges::kMax) {
       return unsupported_audio(kMkvName,
                                "has " + std::to_string(bytes >> 20) + " MiB of audio; up to " +
-                                   std::to_string(ByteRanges::kMax >> 20) + " are read",
+                                   std::to_string(ByteRanges::kMax >> 20) + " are supported",
                                "convert it once: ffmpeg -i in.mkv -vn out.flac");
     }
     if (codec != codec_) reader_ = codec->make();
@@ -370,7 +370,7 @@ class MkvDecoder final : public AudioDecoder {
 const AudioCodecRecord kMkvAudio{
     .name = "mka",
     .doc = "The audio of Matroska and WebM: Opus, Vorbis, AAC-LC, FLAC, MP3, PCM.",
-    .oracle = "that of the codec inside",
+    .oracle = "the same as for the codec of the track",
     .suffixes = {".mka", ".weba"},
     .sniff = [](MkvBytes) { return false; },
     .make = []() -> std::unique_ptr<AudioDecoder> { return std::make_unique<MkvDecoder>(); },

@@ -79,8 +79,7 @@ Result<MkvTrackEntry> choose_audio_track(TrackBytes tracks) {
   }
   if (!whole || elements.broken()) return corrupt_mkv("its list of tracks is damaged");
   if (!chosen) return no_audio_track(kMkvName);
-  if (chosen->encoded)
-    return unsupported_mkv("has audio that is encrypted, or compressed a second time");
+  if (chosen->encoded) return unsupported_mkv("has encrypted or doubly compressed audio");
   return std::move(*chosen);
 }
 
@@ -184,7 +183,7 @@ class AudioBlocks {
   Result<void> add_frame(uint64_t at, uint64_t size, int64_t ticks) {
     MkvAudioTrack& audio = track_.audio;
     if (size == 0) return {};
-    if (size > INT32_MAX) return corrupt_mkv("a frame of gigabytes");
+    if (size > INT32_MAX) return corrupt_mkv("a frame of several gigabytes");
     if (audio.packets.size() == kMaxVideoPackets) return unsupported_mkv("has too many packets");
     audio.packets.push_back({.offset = static_cast<int64_t>(at),
                              .size = static_cast<uint32_t>(size),

@@ -51,7 +51,7 @@ std::string frames_of(const Bytes& blocks) {
   return out;
 }
 
-TEST(MatroskaBlock, HoldsSeveralFramesWithTheirSizesInFront) {
+TEST(MatroskaBlock, MayHoldSeveralFramesPrecededByTheirSizes) {
   EXPECT_EQ(frames_of(laced(0, 0, {1, 1})), "11 ");
   EXPECT_EQ(frames_of(laced(0, kXiph, {2, 1, 2, 1, 2, 2, 3})), "1 22 3 ");
   EXPECT_EQ(frames_of(laced(0, kEqual, {2, 1, 1, 2, 2, 3, 3})), "11 22 33 ");

@@ -81,7 +81,7 @@ Result<void> check_ogg_pages(std::string_view kind, const ByteRanges& file) {
     const std::span<const uint8_t> rest = *there;
     const std::string where = " at byte " + std::to_string(at);
     const bool begins = std::memcmp(rest.data(), "OggS", std::min<size_t>(rest.size(), 4)) == 0;
-    if (!begins) return corrupt_audio(kind, "it has no page" + where);
+    if (!begins) return corrupt_audio(kind, "it has no Ogg page" + where);
     const size_t size = ogg_page_bytes(rest);
     if (size == 0) return truncated_audio(kind, "ends within the page" + where);
     const std::span<const uint8_t> page = rest.first(size);

@@ -64,11 +64,11 @@ TEST(WindowStart, AfterAMinuteOfSilkIsTwoSecondsBefore) {
             begin_of(50) + kFarthestSilk + 1 - kSilkPreroll);
 }
 
-TEST(WindowStart, OfSeveralStreamsEqualsThatOfSilk) {
+TEST(WindowStart, OfSeveralStreamsFollowsTheRuleOfSilk) {
   EXPECT_EQ(start(opus({{kCelt, 500}}, 2), 400'000), 0);
 }
 
-TEST(WindowStart, IsFoundSafelyInAnyBytes) {
+TEST(WindowStart, NeverReadsOutsideHostileBytes) {
   std::mt19937 random(1);
   const Bytes audio = opus({{kCelt, 40}, {kSilk, 40}});
   for (int i = 0; i < 2000; ++i) {

@@ -139,21 +139,22 @@ Result<void> read_format(std::span<const uint8_t> chunk, WavHeader& header) {
     return unsupported_audio(kWavName,
                              "holds " + name_of_format(tag) + " of " + std::to_string(bits) +
                                  " bits per sample; PCM of 8 to 32 bits, float32, float64, A-law "
-                                 "and mu-law are read",
+                                 ""
+                                 "and mu-law are supported",
                              "convert it to PCM (sox, ffmpeg)");
   }
   header.sample = *sample;
   header.frame_bytes = size_t{channels} * static_cast<size_t>(bytes_of(*sample));
   if (channels == 0 || frame_bytes != header.frame_bytes) {
-    return corrupt_audio(kWavName, "a frame of " + std::to_string(channels) + " channels of " +
-                                       std::to_string(bits) + " bits has " +
-                                       std::to_string(frame_bytes) + " bytes by its header");
+    return corrupt_audio(kWavName, "its header declares " + std::to_string(frame_bytes) +
+                                       " bytes for a frame of " + std::to_string(channels) +
+                                       " channels of " + std::to_string(bits) + " bits");
   }
   header.audio.channels = static_cast<int>(channels);
   if (rate > kMaxSampleRate) {
     return unsupported_audio(kWavName,
                              "has " + std::to_string(rate) + " Hz; up to " +
-                                 std::to_string(kMaxSampleRate) + " are read",
+                                 std::to_string(kMaxSampleRate) + " are supported",
                              "convert it to a lower rate");
   }
   header.audio.sample_rate = static_cast<int>(rate);
@@ -191,8 +192,8 @@ Result<WavHeader> read_wav_header(const ByteRanges& file) {
       header.audio.frames = static_cast<int64_t>(promised / header.frame_bytes);
       // Such a file is too large for 32 bits.
       if (!wide && there - std::min(there, promised) > kUnspecified) {
-        return corrupt_audio(kWavName, "its header promises " + std::to_string(promised) +
-                                           " bytes of samples, and gigabytes more follow");
+        return corrupt_audio(kWavName, "its header declares " + std::to_string(promised) +
+                                           " bytes of samples, but several gigabytes more follow");
       }
       if (promised > there) {
         return truncated_audio(kWavName, static_cast<int64_t>(there / header.frame_bytes),

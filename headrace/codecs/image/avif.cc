@@ -51,7 +51,7 @@ struct AvifLibrary {
     const std::string read =
         std::to_string(AVIF_VERSION_MAJOR) + "." + std::to_string(AVIF_VERSION_MINOR) + ".";
     if (version && !std::string_view(version()).starts_with(read)) {
-      library.refuse(std::string("libavif ") + version() + " is installed, and " + read +
+      library.refuse(std::string("libavif ") + version() + " is installed, but " + read +
                      "x is required");
     }
   }

@@ -134,7 +134,7 @@ TEST(HeifItems, GridsTilesAndAlphaAreCountedButNotOtherImages) {
   EXPECT_TRUE(look(file_of(items)).has_av1);
 }
 
-TEST(HeifItems, ContradictingDuplicatesAreRefused) {
+TEST(HeifItems, ContradictoryDuplicatesAreRejected) {
   const std::string file = file_of({{"hvc1", "zz", parameters(16, 16)}});
   const std::string meta = file.substr(box("ftyp", "heic").size());
   EXPECT_EQ(look(file).max_pixels, 256u);

@@ -105,7 +105,7 @@ class Jpeg2000Session {
       truncated.note = error_;
       return truncated;
     }
-    return corrupt_image(kJpeg2000Name, error_.empty() ? "OpenJPEG could not read it" : error_);
+    return corrupt_image(kJpeg2000Name, error_.empty() ? "OpenJPEG cannot read it" : error_);
   }
 
  private:

@@ -77,7 +77,7 @@ Jpeg2000Pieces counted(const Style& style, const Jpeg2000Grid& grid) {
   return pieces;
 }
 
-TEST(Jpeg2000Blocks, BlocksEqualThoseOfTheStandard) {
+TEST(Jpeg2000Blocks, BlocksAreDividedAsInTheStandard) {
   std::mt19937 random(3);
   const auto pick = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
@@ -108,7 +108,7 @@ TEST(Jpeg2000Blocks, BlocksEqualThoseOfTheStandard) {
   }
 }
 
-TEST(Jpeg2000Blocks, TheFinestStyleOfAllTilePartsCounts) {
+TEST(Jpeg2000Blocks, TheFinestStyleOfAllTilePartsIsUsed) {
   const Jpeg2000Grid grid{.right = 512, .bottom = 512, .tile_width = 256, .tile_height = 256};
   const Style coarse{.levels = 2}, fine{.levels = 2, .block_width = 2, .block_height = 2};
   Bytes stream = stream_of(coarse);

@@ -146,8 +146,8 @@ const ErrorCode kTruncated{
 
 const ErrorCode kTooMuchMemory{
     "HR0332", ErrorKind::kResource, "PNG exceeds the memory limit",
-    "libpng requested more memory than an image of this width may need, or the machine has none "
-    "left. A valid file does not do the former."};
+    "libpng exceeded the memory limit for an image of this width, or the machine is out of "
+    "memory. Valid files stay below the limit."};
 
 const ErrorCode kWarned{
     "HR0333", ErrorKind::kData, "PNG with anomalies",

@@ -38,7 +38,7 @@ TEST(PngDamage, CompressedTextAndProfilesAreNotInflated) {
   }
 }
 
-TEST(PngDamage, AHugeHeaderAllocatesNothingAndIsRefused) {
+TEST(PngDamage, AHugeHeaderIsRejectedWithoutAllocating) {
   Bytes file = write_png({PNG_COLOR_TYPE_RGB_ALPHA, 16, true}, 5, 4);
   Bytes header(file.begin() + 16, file.begin() + 29);
   for (size_t at : {size_t{0}, size_t{4}}) {
@@ -67,7 +67,7 @@ TEST(PngDamage, AHugeHeaderAllocatesNothingAndIsRefused) {
   EXPECT_EQ(limits.error().code->id, "HR0310");
 }
 
-TEST(PngDamage, TruncationIsAnErrorWithItsOffset) {
+TEST(PngDamage, TruncationIsAnErrorWithAnOffset) {
   const auto decoder = png_codec().make();
   for (const Kind& kind : {Kind{PNG_COLOR_TYPE_RGB, 8}, Kind{PNG_COLOR_TYPE_RGB, 16, true},
                            Kind{PNG_COLOR_TYPE_PALETTE, 4}, Kind{PNG_COLOR_TYPE_GRAY, 16}}) {
@@ -193,7 +193,7 @@ void expect_folder_as_libpng(const char* folder, size_t at_least) {
   EXPECT_GE(files, at_least);
 }
 
-TEST(PngDamage, TheCorpusEqualsLibpng) { expect_folder_as_libpng("png", 300); }
+TEST(PngDamage, CorpusFilesEqualLibpng) { expect_folder_as_libpng("png", 300); }
 TEST(PngDamage, MalformedFilesEqualLibpngOrAreErrors) {
   expect_folder_as_libpng("corrupt/png", 500);
 }

@@ -16,9 +16,9 @@ const ErrorCode kDamagedVideo{
 
 const ErrorCode kEndedMediaProcess{
     "HR0369", ErrorKind::kData, "video decoder crashed or timed out",
-    "Videos are decoded in a separate process, so that a file that crashes a decoder or blocks it "
-    "forever costs one record. That happened here. Earlier and later frames are not affected, and "
-    "the next record gets a new process. If it also happens to intact files, the machine may be "
+    "Videos are decoded in a separate process, so a file that crashes or hangs the decoder costs "
+    "only its own record. That happened here. Earlier and later frames are not affected, and "
+    "the next record gets a new process. If it also happens with intact files, the machine may be "
     "out of memory (the kernel then kills processes), or the time limit is too short for it."};
 
 const ErrorCode kNoMediaProcess{
@@ -26,15 +26,15 @@ const ErrorCode kNoMediaProcess{
     "Videos are decoded by a separate program, headrace-av. With the wheels, it comes from the "
     "package headrace-media (pip install headrace-media). Built from source, it needs "
     "libavcodec's headers (apt-get install libavcodec-dev, then install Headrace again), and "
-    "libavcodec itself when it starts (the message names Debian's package). It does not run "
-    "where the system does not let it drop its privileges (seccomp); for trusted files, "
-    "isolate=False runs it without dropping them."};
+    "libavcodec itself when it starts (the message names Debian's package). It refuses to run if "
+    "the system does not let it drop its privileges (seccomp); for trusted files, isolate=False "
+    "runs it without the sandbox."};
 
 const ErrorCode kUndecodableVideo{
     "HR0371", ErrorKind::kUnsupported, "unsupported video codec",
-    "The file is valid, but its frames are unsupported: with an alpha channel or a palette, of "
-    "more than 12 bits, without a color matrix, of another size than the container states, or "
-    "larger than the limit. Convert such files once (ffmpeg -i in.mov -pix_fmt yuv420p out.mp4)."};
+    "The file is valid, but its frames are unsupported: they have an alpha channel, a palette, "
+    "more than 12 bits, no color matrix, a size that differs from the container's, or more pixels "
+    "than the limit allows. Convert such files once (ffmpeg -i in.mov -pix_fmt yuv420p out.mp4)."};
 
 std::string name_in(const media::Reply& reply) {
   std::string name;
@@ -106,7 +106,7 @@ Error undecodable_video(std::string what, std::string hint) {
 
 Error invalid_reply(const char* what) {
   return ended_media_process(std::string("the decoding process sent an invalid message (") + what +
-                             "), and was ended");
+                             "), and was killed");
 }
 
 Error failure_of(const media::Reply& reply) {
@@ -117,7 +117,7 @@ Error failure_of(const media::Reply& reply) {
           "the system does not let headrace-av drop its privileges (seccomp)",
           "allow seccomp in the container; or, for files that you trust, isolate=False");
     case media::Failure::kNoDecoder:
-      return no_media_process("the libavcodec of this machine has no decoder `" + name + "`",
+      return no_media_process("this machine's libavcodec has no decoder `" + name + "`",
                               media_install());
     case media::Failure::kParameters:
       return damaged_media("the decoder cannot be opened with the file's parameters");
@@ -166,11 +166,10 @@ Error no_video_track(std::string_view kind, std::string what) {
 }
 
 Error too_many_packets(std::string_view kind) {
-  return {
-      .code = &kTooManyPackets,
-      .what = "this " + std::string(kind) + " file has more than " +
-              std::to_string(kMaxVideoPackets) + " video packets",
-      .hint = "cut it into parts: ffmpeg -i in -c copy -f segment -segment_time 3600 out%d.mp4"};
+  return {.code = &kTooManyPackets,
+          .what = "this " + std::string(kind) + " file has more than " +
+                  std::to_string(kMaxVideoPackets) + " video packets",
+          .hint = "split it: ffmpeg -i in -c copy -f segment -segment_time 3600 out%d.mp4"};
 }
 
 }  // namespace headrace

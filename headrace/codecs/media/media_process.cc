@@ -344,7 +344,7 @@ Result<media::Reply> MediaProcess::receive(Patience& patience) {
     }
     if (patience.seconds <= 0) {
       end();
-      return ended_media_process("decoding exceeded its time limit, and was stopped");
+      return ended_media_process("decoding exceeded its time limit and was stopped");
     }
   }
   media::Reply reply;
@@ -353,7 +353,7 @@ Result<media::Reply> MediaProcess::receive(Patience& patience) {
   if (bytes != sizeof reply) {
     end();
     return ended_media_process("the decoding process sent an invalid message (a message of " +
-                               std::to_string(bytes) + " bytes), and was ended");
+                               std::to_string(bytes) + " bytes), and was killed");
   }
   return reply;
 }
@@ -378,7 +378,7 @@ Error MediaProcess::ended() {
   if (how.si_code == CLD_EXITED || how.si_code == 0) {
     return ended_media_process("the decoding process exited unexpectedly");
   }
-  return ended_media_process("the decoding process was ended by " + signal_name(how.si_status));
+  return ended_media_process("the decoding process was killed by " + signal_name(how.si_status));
 }
 
 }  // namespace headrace

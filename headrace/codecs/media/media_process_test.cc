@@ -110,7 +110,7 @@ class Interrupted final : public FrameSink {
   std::function<void()> act_;
 };
 
-TEST_F(MediaProcessTest, ThatIsKilledFailsOnlyOneCall) {
+TEST_F(MediaProcessTest, KilledDuringACallFailsOnlyThatCall) {
   Interrupted sink([] {
     for (const pid_t child : children()) kill(child, SIGKILL);
   });
@@ -121,7 +121,7 @@ TEST_F(MediaProcessTest, ThatIsKilledFailsOnlyOneCall) {
   expect_exact(*decoder_);
 }
 
-TEST_F(MediaProcessTest, ThatIsKilledBetweenTwoVideosFailsNoCall) {
+TEST_F(MediaProcessTest, KilledBetweenTwoVideosFailsNoCall) {
   expect_exact(*decoder_);
   for (const pid_t child : children()) {
     kill(child, SIGKILL);
@@ -131,7 +131,7 @@ TEST_F(MediaProcessTest, ThatIsKilledBetweenTwoVideosFailsNoCall) {
   expect_exact(*decoder_);
 }
 
-TEST_F(MediaProcessTest, ThatHangsIsEnded) {
+TEST_F(MediaProcessTest, IsKilledIfItHangs) {
   const auto decoder = made({{.seconds = 0.3}});
   const std::set<pid_t> before = children();
   Interrupted sink([&] {
@@ -145,7 +145,7 @@ TEST_F(MediaProcessTest, ThatHangsIsEnded) {
   expect_exact(*decoder_);
 }
 
-TEST_F(MediaProcessTest, IsNotWaitedForIfNothingIsRequested) {
+TEST_F(MediaProcessTest, IsNotStartedIfNothingIsRequested) {
   std::atomic<bool> stop = false;
   const auto decoder = made({{.stop = &stop}});
   const std::set<pid_t> all = children();
@@ -339,7 +339,7 @@ TEST_F(MediaProcessTest, GetsItsPacketsOrAnError) {
   expect_exact(*decoder_);
 }
 
-TEST_F(MediaProcessTest, DamageIsAnErrorOrTheFramesOfFfmpeg) {
+TEST_F(MediaProcessTest, DamageIsAnErrorOrGivesFfmpegsFrames) {
   std::mt19937 random(7);
   const double begin = now();
   int decoded = 0, refused = 0;

@@ -23,7 +23,7 @@ constexpr std::string_view kProgram = "headrace-av", kWheel = HEADRACE_AV_WHEEL;
 }  // namespace
 
 std::string media_program() {
-  if (library_folder().empty()) return {};  // it is unknown what is next to the engine
+  if (library_folder().empty()) return {};  // the folder of the engine is unknown
   const std::filesystem::path ours = library_folder() / kProgram;
   const std::filesystem::path wheels = library_folder().parent_path() / "headrace_media" / kProgram;
   std::error_code ignored;

@@ -132,7 +132,7 @@ Result<void> read_mp4_fragment(const ByteRanges& file, std::span<const uint8_t> 
       if (!tfdt.empty()) {
         BigEndianReader reader(tfdt);
         const uint64_t begin = reader.u32() >> 24 == 1 ? reader.u64() : reader.u32();
-        if (!reader.good() || begin > kMaxTime) return damaged_fragment("has no time");
+        if (!reader.good() || begin > kMaxTime) return damaged_fragment("has no timestamp");
         out.end = static_cast<int64_t>(begin);
       }
     }

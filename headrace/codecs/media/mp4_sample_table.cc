@@ -184,7 +184,7 @@ Result<void> Mp4Packets::add(const ByteRanges& file, MediaPacket packet, uint32_
   const auto offset = static_cast<uint64_t>(packet.offset);
   if (offset > file.size() || packet.size > file.size() - offset) {
     return truncated_video(kMp4Name, "has " + std::to_string(file.size()) +
-                                         " bytes, and a packet of " + std::to_string(packet.size) +
+                                         " bytes, but a packet of " + std::to_string(packet.size) +
                                          " at " + std::to_string(offset));
   }
   if (packets.size() == kMaxVideoPackets) return too_many_packets(kMp4Name);
@@ -236,7 +236,7 @@ Result<void> read_mp4_sample_table(const ByteRanges& file, std::span<const uint8
     }
   }
   if (sample < sizes.count()) {
-    return damaged("its chunks hold " + std::to_string(sample) + " of " +
+    return damaged("its chunks contain " + std::to_string(sample) + " of " +
                    std::to_string(sizes.count()) + " packets");
   }
   return {};

@@ -60,9 +60,9 @@ Result<void> read_format(std::span<const uint8_t> strf, AviHeaders& headers) {
     const bool no_times = std::ranges::count(kWithoutTimes, name) > 0;
     return unsupported_video(
         kAviName,
-        "holds images of the codec " +
+        "contains images of the codec " +
             (tag == 0 ? std::string("\"uncompressed\"") : "\"" + name + "\"") +
-            (no_times ? ", whose order AVI does not specify" : ""),
+            (no_times ? ", whose display order AVI does not record" : ""),
         no_times ? "remux it once, which does not change the images: ffmpeg -fflags "
                    "+genpts -i in.avi -c copy out.mp4"
                  : kReencode);

@@ -59,7 +59,10 @@ class AviPackets {
   Result<VideoTrack> finish() {
     // The file ends before the time slot of the last packet's second picture, which is therefore
     // never shown.
-    if (ahead_ > 1) return corrupt_video(kAviName, "packs images that have no timestamps");
+    if (ahead_ > 1)
+      return corrupt_video(kAviName,
+                           "packs several images without timestamps into "
+                           "a packet");
     if (ahead_ == 1) {
       track_.packets.pop_back();
       --tick_;
@@ -81,7 +84,10 @@ class AviPackets {
   }
 
   Result<void> add(const AviChunk& chunk) {
-    if (chunk.end - chunk.begin > INT32_MAX) return corrupt_video(kAviName, "a frame of gigabytes");
+    if (chunk.end - chunk.begin > INT32_MAX)
+      return corrupt_video(kAviName,
+                           "a frame of several "
+                           "gigabytes");
     if (chunk.end == chunk.begin) {  // the previous picture stays
       if (ahead_ > 0) {
         --ahead_;
@@ -137,7 +143,7 @@ class AviPackets {
     }
     if (!picture) {
       return corrupt_video(kAviName,
-                           "no image is in the packet at byte " + std::to_string(chunk.begin));
+                           "the packet has no image: byte " + std::to_string(chunk.begin));
     }
     // A placeholder for the second of two pictures that came in one packet.
     if (ahead_ > 0 && layer_.is_empty(*picture)) {
@@ -242,7 +248,9 @@ Result<VideoTrack> read_avi_track(const ByteRanges& file) {
 namespace {
 
 const VideoContainer kAvi{.name = "avi",
-                          .doc = "AVI, also of gigabytes (OpenDML): MPEG-4 (DivX, Xvid), MJPEG.",
+                          .doc =
+                              "AVI, including large files (OpenDML): MPEG-4 (DivX, Xvid), "
+                              "MJPEG.",
                           .suffixes = {".avi"},
                           .sniff = begins_like_avi,
                           .read = read_avi_track};

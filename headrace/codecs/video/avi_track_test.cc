@@ -218,7 +218,7 @@ TEST(AviFile, IsAnErrorIfTruncated) {
   }
 }
 
-TEST(AviFile, OfSeveralPartsIsAnErrorIfTruncated) {
+TEST(AviFile, WithSeveralPartsIsAnErrorIfTruncated) {
   Avi first = film_of("IPBP"), more = film_of("PBP");
   const Bytes begin = first.file();
   const Bytes file = begin + list("AVIX", list("movi", more.movi()), "RIFF");

@@ -108,7 +108,7 @@ TEST(FedPackets, ContinuesOnlyInTheSameVideo) {
   EXPECT_EQ(before.known_of(Video(19).track, video.file, next), 0u);
 }
 
-TEST(FedPackets, ThatHasEndedCannotContinueTheVideo) {
+TEST(FedPackets, CannotContinueAfterTheEnd) {
   const Video video(20);
   FedPackets before = fed(video, plan_of("0R 1 2", {2}));
   before.end();
@@ -117,7 +117,7 @@ TEST(FedPackets, ThatHasEndedCannotContinueTheVideo) {
   EXPECT_FALSE(FedPackets().is_of(video.track));
 }
 
-TEST(FedPackets, IsNotAskedForFramesBeforeAKeyItHasPassed) {
+TEST(FedPackets, RestartsForFramesBeforeAKeyFrameThatWasPassed) {
   const Video video(20);
   FedPackets before = fed(video, plan_of("0R 1 2 3 4 5", {5}));
   before.forget_before(4);

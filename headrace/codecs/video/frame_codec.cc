@@ -16,9 +16,9 @@ namespace {
 
 const ErrorCode kUnknownColors{
     "HR0380", ErrorKind::kUnsupported, "unknown video color space",
-    "The stream declares a matrix for its luma and chroma that is not supported (supported are "
-    "BT.601, BT.709, BT.2020, SMPTE 240M and FCC, or none declared), so any colors would be a "
-    "guess. Convert the file once, or write the right matrix into it: ffmpeg -i in -c copy -bsf:v "
+    "The stream declares an unsupported color matrix, so its colors cannot be computed. BT.601, "
+    "BT.709, BT.2020, SMPTE 240M and FCC are supported, as are streams that declare none. Convert "
+    "the file once, or write the right matrix into it: ffmpeg -i in -c copy -bsf:v "
     "h264_metadata=matrix_coefficients=1 out.mp4 declares BT.709."};
 
 // Rows of this many bytes stay in the L1 cache between conversion and pass.
@@ -224,7 +224,7 @@ class FrameDecoder final : public ImageDecoder {
 
 const CodecRecord kFrame{
     .name = "frame",
-    .doc = "Frames of a video, as their decoder gives them.",
+    .doc = "Frames of a video, as decoded.",
     .oracle =
         "libswscale's default conversion on x86: bytes are equal for 8 bits, 4:2:0 and 4:2:2, "
         "where "

@@ -130,7 +130,7 @@ TEST(FramePlan, FeedsTheFrameThatDeterminesFields) {
   EXPECT_EQ(once.fed({0, 12}), "0R 0R 1 2 7R 8 11 13");
 }
 
-TEST(FramePlan, BeginsBeforeADeterminingFrameShownBeforeItsKey) {
+TEST(FramePlan, StartsBeforeAFieldDurationFrameShownBeforeItsKey) {
   // Shown I P B B I B B P: those before the second I depend on both.
   const std::vector<int64_t> open{0, 1, 4, 2, 3, 7, 5, 6};
   EXPECT_EQ(fields("LPLBBPBB", open).fed({6}), "0R 1 2 3 5 7");

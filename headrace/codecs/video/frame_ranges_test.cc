@@ -53,7 +53,7 @@ TEST(RangesOfFrames, DivideLongGroupsAtTheSamePackets) {
   }
 }
 
-TEST(RangesOfFrames, LeaveLargeGapsOut) {
+TEST(RangesOfFrames, SkipLargeGaps) {
   VideoTrack track = track_of(std::vector<uint32_t>(6, 100), 6);
   for (size_t i = 2; i < 6; ++i) track.packets[i].offset += 1000;     // audio
   for (size_t i = 4; i < 6; ++i) track.packets[i].offset += 1 << 20;  // something else
@@ -72,9 +72,9 @@ TEST(RangesOfFrames, BeginBeforeAKeyFrameThatIsShownLater) {
   EXPECT_EQ(ranges(track, {7}), (Ranges{{100, 80}})) << "from packet 0 on";
 }
 
-// Everything that a plan feeds, looks at, or may look at afterwards is in the ranges: decoding
-// reads nothing else of the file, except its first packet.
-TEST(RangesOfFrames, HoldAllThatPlansRead) {
+// The ranges contain everything that a plan feeds or inspects, now or later: decoding reads no
+// other part of the file except its first packet.
+TEST(RangesOfFrames, CoverEverythingThatPlansRead) {
   std::mt19937 random(1);
   for (const char* name : {"h264", "h264_open", "hevc", "av1", "mpeg4", "mjpeg"}) {
     const video_test::Stream stream = video_test::read_stream(name);

@@ -60,7 +60,8 @@ constexpr GeneratedVideo kGeneratedVideos[] = {
     {"late.mkv", "b_frames.mp4", "-output_ts_offset 0.5 -c copy"},
     {"mpeg4.mkv", "mpeg4.mp4", "-c copy"},
     {"cropped.mp4", "b_frames.mp4",
-     "-c copy -bsf:v h264_metadata=crop_left=10:crop_right=6:crop_top=4:crop_bottom=2 -f matroska - "
+     "-c copy -bsf:v h264_metadata=crop_left=10:crop_right=6:crop_top=4:crop_bottom=2 -f matroska "
+     "- "
      "| ffmpeg -v quiet -y -i - -c copy"},
 };
 
@@ -195,8 +196,8 @@ TEST_F(GeneratedVideos, GiveTheSameFramesRegardlessOfEarlierDecodes) {
   EXPECT_GT(damaged, 10 / kSweepStep);
 }
 
-// A decoder that goes on reports the same damage as one that is opened for the file.
-TEST_F(GeneratedVideos, AreDamagedForAContinuingDecoderAsForANewOne) {
+// A decoder that continues reports the same damage as one opened for the file.
+TEST_F(GeneratedVideos, ReportTheSameDamageInAContinuingDecoder) {
   if (!std::filesystem::exists(media_program())) GTEST_SKIP() << "no headrace-av";
   auto going_on = make_video_decoder({});
   ASSERT_TRUE(going_on);

@@ -223,9 +223,9 @@ class MediaDecoder final : public VideoDecoder {
     if (track.width < 1 || track.height < 1 || track.width > 1 << 15 || track.height > 1 << 15 ||
         pixels > options_.max_pixels) {
       return undecodable_video("its frames are " + std::to_string(track.width) + " x " +
-                                   std::to_string(track.height) + ", and the limit is " +
+                                   std::to_string(track.height) + ", but the limit is " +
                                    std::to_string(options_.max_pixels) + " pixels",
-                               "convert it to smaller ones, or leave such records out (on_error=)");
+                               "convert it to smaller frames, or skip such records (on_error=)");
     }
     for (const Feed& feed : plan.feeds) {
       if (feed.packet >= track.packets.size())

@@ -37,7 +37,7 @@ std::vector<std::filesystem::path> files() {
   return out;
 }
 
-TEST(MediaFiles, EveryFrameEqualsThatOfASequentialDecode) {
+TEST(MediaFiles, EveryFrameEqualsASequentialDecode) {
   if (!std::filesystem::exists(media_program())) GTEST_SKIP() << "no headrace-av";
   if (files().empty()) GTEST_SKIP() << "HEADRACE_TEST_DATA has no video";
   if (!video_test::has_ffmpeg()) GTEST_SKIP() << "no ffmpeg";

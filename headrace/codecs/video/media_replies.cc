@@ -70,7 +70,7 @@ Result<YuvFrame> yuv_frame_of(const media::Frame& frame, std::span<const uint8_t
   if (frame.width != track.width || frame.height != track.height) {
     return undecodable_video(
         "its frames are " + std::to_string(frame.width) + " x " + std::to_string(frame.height) +
-            ", and the container says " + std::to_string(track.width) + " x " +
+            ", but the container declares " + std::to_string(track.width) + " x " +
             std::to_string(track.height),
         "convert it to one size: ffmpeg -i in.mp4 -vf scale=" + std::to_string(track.width) + ":" +
             std::to_string(track.height) + " out.mp4");
@@ -125,7 +125,7 @@ Error missing_frame(const VideoTrack& track, uint32_t packet, std::span<const ui
             .hint = "write the file again: ffmpeg -i in.mp4 -flags +ildct+ilme out.mp4"};
   }
   return {.code = &kMissingFrame,
-          .what = "no frame came out of the decoder for " + frame_of(track, packet),
+          .what = "the decoder returned no frame for " + frame_of(track, packet),
           .where = place_of(track, packet),
           .hint = "re-encode the file, or leave such records out (on_error=)"};
 }

@@ -144,7 +144,7 @@ class MediaReplies : public testing::Test {
 
 class HostileMediaReplies : public MediaReplies, public testing::WithParamInterface<const char*> {};
 
-TEST_P(HostileMediaReplies, AHostileProgramAreAnError) {
+TEST_P(HostileMediaReplies, AreAnError) {
   const Result<void> result = decode(GetParam());
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code->id, "HR0369") << result.error().message();
@@ -162,7 +162,7 @@ TEST_F(MediaReplies, OfOtherSizesAreRefused) {
   EXPECT_EQ(result.error().code->id, "HR0371");
 }
 
-TEST_F(MediaReplies, WithoutFramesNameTheMissingOne) {
+TEST_F(MediaReplies, WithoutAFrameNameTheMissingFrame) {
   const Result<void> result = decode("nothing");
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code->id, "HR0367");

@@ -172,12 +172,11 @@ Result<void> take_coding(const MkvTrack& from, VideoTrack& to) {
   if (!coding) {
     std::string name;
     for (const char c : from.codec.substr(0, 40)) name += c < ' ' || c > '~' ? '?' : c;
-    return unsupported_video(kMkvName, "holds images of the codec \"" + name + "\"",
+    return unsupported_video(kMkvName, "contains images of the codec \"" + name + "\"",
                              from.codec.starts_with("V_MS/VFW") ? kRemux : kReencode);
   }
   if (from.encrypted) return unsupported_video(kMkvName, "is encrypted", "decrypt it first");
-  if (from.encoded)
-    return unsupported_video(kMkvName, "compresses its packets a second time", kRemux);
+  if (from.encoded) return unsupported_video(kMkvName, "has doubly compressed packets", kRemux);
   if (from.alpha) {
     return unsupported_video(kMkvName, "has images with alpha, which would be lost",
                              "drop the alpha channel: ffmpeg -i in.webm -pix_fmt yuv420p out.mp4");

@@ -121,7 +121,7 @@ class MkvBlocks {
     if (cluster_ > kMaxMkvTicks) return corrupt_video(kMkvName, "its timestamps are out of range");
     const uint64_t head = block.first.size() - reader.rest().size(), bytes = block.size - head;
     if (bytes == 0) return {};
-    if (bytes > INT32_MAX) return corrupt_video(kMkvName, "a frame of gigabytes");
+    if (bytes > INT32_MAX) return corrupt_video(kMkvName, "a frame of several gigabytes");
     if (track_.packets.size() == kMaxVideoPackets) return too_many_packets(kMkvName);
     const int64_t pts = static_cast<int64_t>(cluster_) + time - headers_.delay;
     track_.packets.push_back({.offset = static_cast<int64_t>(block.body + head),

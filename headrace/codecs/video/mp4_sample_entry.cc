@@ -96,7 +96,7 @@ Result<void> read_mpeg4(std::span<const uint8_t> esds, VideoTrack& track) {
       return {};
     default:
       return unsupported_video(
-          kMp4Name, "holds images of the object type " + std::to_string(stream.object_type),
+          kMp4Name, "contains images of the object type " + std::to_string(stream.object_type),
           kReencode);
   }
 }
@@ -122,7 +122,7 @@ Result<void> read_mp4_sample_entry(std::span<const uint8_t> stsd, std::span<cons
     if (each.name == entry.type) coding = &each;
   }
   if (!coding) {
-    return unsupported_video(kMp4Name, "holds images of the codec " + name_of(entry.type),
+    return unsupported_video(kMp4Name, "contains images of the codec " + name_of(entry.type),
                              kReencode);
   }
   BigEndianReader reader(entry.content);
@@ -135,7 +135,7 @@ Result<void> read_mp4_sample_entry(std::span<const uint8_t> stsd, std::span<cons
   if (!reader.good()) return corrupt_video(kMp4Name, "its stsd box is too short");
   if (!lies_in_this_file(dinf, reference)) {
     return unsupported_video(kMp4Name, "has its images in another file, which is never opened",
-                             "make one file of them: ffmpeg -i in.mov -c copy out.mp4");
+                             "merge them into one file: ffmpeg -i in.mov -c copy out.mp4");
   }
   track.codec = coding->codec;
   const std::span<const uint8_t> boxes = reader.rest();

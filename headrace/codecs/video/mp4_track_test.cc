@@ -133,7 +133,7 @@ TEST(Mp4File, MayHaveConsecutiveEdits) {
   EXPECT_EQ(track_of(movie.file()).frames.size(), 6u);
 }
 
-TEST(Mp4File, IsRefusedIfItsEditsAreUnsupported) {
+TEST(Mp4File, IsRejectedIfItsEditsAreUnsupported) {
   Movie movie = counting_movie(6);
   for (const Bytes& elst :
        {numbers({0, 2, 100, 30, 0x10000, 100, 0, 0x10000}),                        // backwards
@@ -183,7 +183,7 @@ TEST(Mp4File, HasItsColors) {
             (VideoColor{ColorMatrix::kOther, ColorRange::kLimited, ColorTransfer::kHLG}));
 }
 
-TEST(Mp4File, IsRefusedWithTheReasonIfUnsupported) {
+TEST(Mp4File, IsRejectedWithAReasonIfUnsupported) {
   Movie movie = counting_movie(2);
   movie.entry = "s263";
   EXPECT_EQ(code_of(movie.file()), "HR0363");
@@ -205,7 +205,7 @@ TEST(Mp4File, IsRefusedWithTheReasonIfUnsupported) {
   EXPECT_EQ(code_of(text("ffconcat version 1.0\nfile other.mp4\n")), "HR0360");
 }
 
-TEST(Mp4File, WithTablesThatDoNotFitTogetherIsCorrupt) {
+TEST(Mp4File, WithInconsistentTablesIsCorrupt) {
   const auto with = [](const std::string& type, const Bytes& content) {
     Movie movie = counting_movie(4);
     movie.instead[type] = content;
@@ -227,7 +227,7 @@ TEST(Mp4File, WithTablesThatDoNotFitTogetherIsCorrupt) {
   EXPECT_EQ(with("stss", numbers({0, 0})), "good");                   // no key frames at all
 }
 
-TEST(Mp4File, ThatClaimsBillionsOfPacketsIsRefusedCheaply) {
+TEST(Mp4File, DeclaringBillionsOfPacketsIsRejectedCheaply) {
   for (const Bytes& stsz : {numbers({0, 1, 0xFFFFFFFF}), numbers({0, 0x10000, 0xFFFFFFFF})}) {
     Movie movie = counting_movie(4);
     movie.instead["stsz"] = stsz;
@@ -296,7 +296,7 @@ TEST(Mp4File, MayComeInFragments) {
   EXPECT_EQ(code_of(file), "HR0362");
 }
 
-TEST(Mp4File, ThatClaimsBillionsOfPacketsInFragmentsIsRefusedCheaply) {
+TEST(Mp4File, DeclaringBillionsOfPacketsInFragmentsIsRejectedCheaply) {
   Movie movie;
   for (const uint32_t size : {0u, 1u}) {
     movie.more_of_moov = box("mvex", box("trex", numbers({0, 1, 1, 10, size, 0})));
@@ -306,7 +306,7 @@ TEST(Mp4File, ThatClaimsBillionsOfPacketsInFragmentsIsRefusedCheaply) {
   }
 }
 
-TEST(Mp4File, OfManyFragmentsAndTracksTakesNoQuadraticTime) {
+TEST(Mp4File, WithManyFragmentsAndTracksTakesLinearTime) {
   constexpr uint32_t kMany = 100000;  // processing every pair would take minutes
   Movie movie;
   Bytes trexes, trafs;

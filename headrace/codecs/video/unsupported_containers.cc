@@ -40,9 +40,8 @@ const UnsupportedContainer* unsupported_container_of(std::span<const uint8_t> by
 const VideoContainer kForeign{
     .name = "others",
     .doc =
-        "WMV, FLV, MPEG-PS: recognized, and rejected (HR0363) with a command that converts them; "
-        "MPEG-TS, Ogg "
-        "and bare streams, by their suffixes, are listed, and rejected (HR0360).",
+        "WMV, FLV and MPEG-PS are recognized and rejected (HR0363) with a command that converts "
+        "them; MPEG-TS, Ogg and raw streams are listed by their suffixes and rejected (HR0360).",
     .suffixes = {".wmv", ".flv", ".mpg", ".mpeg", ".vob", ".ts", ".mts", ".m2ts", ".ogv", ".ivf",
                  ".h264", ".264", ".h265", ".265", ".hevc"},
     .sniff =

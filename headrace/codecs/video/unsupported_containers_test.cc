@@ -17,7 +17,7 @@ Error error_of(std::string_view content) {
   return track ? Error{} : track.error();
 }
 
-TEST(UnsupportedContainer, IsRefusedAndNamedWithAHint) {
+TEST(UnsupportedContainer, IsRejectedByNameWithAHint) {
   const Error error = error_of("FLV\1\5");
   EXPECT_EQ(error.code->id, "HR0363");
   EXPECT_NE(error.what.find("Flash"), std::string_view::npos);

@@ -28,11 +28,11 @@ Result<VideoTrack> read_video(const ByteRanges& file) {
   const VideoContainer* const container = video_container_of(*first);
   if (container) return container->read(file);
   if (file.size() == 0) {
-    return unknown_video("it has no bytes", "download the file again, or leave it out");
+    return unknown_video("the file is empty", "download the file again, or leave it out");
   }
   return unknown_video("its first bytes match no video container",
-                       "if it is a video (MPEG-TS, a bare stream), remux it once: ffmpeg "
-                       "-fflags +genpts -i FILE -c copy out.mp4; else leave it out");
+                       "if it is a video (MPEG-TS, a raw stream), remux it once: "
+                       "ffmpeg -fflags +genpts -i FILE -c copy out.mp4; otherwise skip it");
 }
 
 size_t audio_working_bytes(const VideoTrack& track, const ByteRanges& file) {

@@ -24,13 +24,14 @@ constexpr int64_t kMaxIndexTime = int64_t{1} << 61;
 
 const ErrorCode kBadVideoIndex{
     "HR0366", ErrorKind::kData, "video index does not match",
-    "The stored index of a video's packets is damaged, of another version, or of another file. It "
+    "The stored index of a video's packets is damaged, or belongs to another version or another "
+    "file. It "
     "is rebuilt from the file: delete the cache that holds it, or index the pack again."};
 
 Error bad_index(std::string what) {
   return {.code = &kBadVideoIndex,
           .what = std::move(what),
-          .hint = "delete it: it is rebuilt from the file"};
+          .hint = "delete the index; it is rebuilt from the file"};
 }
 
 // Zigzag encoding: small numbers of either sign become small unsigned ones.

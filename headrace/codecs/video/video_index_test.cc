@@ -88,7 +88,7 @@ TEST(VideoIndex, TakesAFewBytesPerPacket) {
   EXPECT_LT(video_index_of(track).size(), 36000u * 8);
 }
 
-TEST(VideoIndex, OfASmallerFileIsRefused) {
+TEST(VideoIndex, IsRejectedForASmallerFile) {
   const VideoTrack track = drawn_track(7);
   uint64_t end = 0;
   for (const MediaPacket& packet : track.packets) {
@@ -114,7 +114,7 @@ TEST(VideoIndex, TruncatedOrChangedIsRefusedByItsHash) {
 }
 
 // Even with a forged hash, no packet lies outside of the file.
-TEST(VideoIndex, FromUntrustedInputHasItsPacketsInTheFile) {
+TEST(VideoIndex, NeverPlacesPacketsOutsideTheFile) {
   std::mt19937 random(1);
   size_t good = 0;
   for (int i = 0; i < 20000; ++i) {

@@ -115,7 +115,7 @@ TEST(JpegHeader, WorkingBytesCoverAllocationsOfDecoding) {
         spec.progressive = progressive;
         if (sampling.size() == 4) spec.file_space = JCS_CMYK;
         Bytes jpeg = encode(spec);
-        // Our own decoder gives up after the first rows, and libjpeg then decodes it.
+        // Our own decoder stops after the first rows, and libjpeg then decodes the whole image.
         if (damaged) std::fill_n(jpeg.end() - jpeg.size() / 8, 24, uint8_t{0});
         Buffer bytes(jpeg.size());
         std::copy(jpeg.begin(), jpeg.end(), bytes.data());
@@ -175,7 +175,7 @@ TEST(JpegExif, OrientationIsReadInBothByteOrders) {
   }
 }
 
-TEST(JpegExif, TruncatedOrInvalidExifMeansUpright) {
+TEST(JpegExif, TruncatedOrInvalidExifIsTreatedAsUpright) {
   const Bytes good = tiff(false, 3, 6);
   ASSERT_EQ(orientation_tag(good), 6);
   const size_t needed = 8 + 2 + 2 * 12;
@@ -247,7 +247,7 @@ TEST(JpegErrors, NothingIsPrinted) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
 }
 
-TEST(JpegErrors, AWindowOfAnotherFileIsAnError) {
+TEST(JpegErrors, AWindowOutsideTheImageIsAnError) {
   Decoder decoder;
   EXPECT_FALSE(decoder.window(encode(gray(8, 8)), {0, 0, 9, 8}, ColorMode::kGray, 1).ok);
   EXPECT_EQ(decoder.last_code(), "HR0308");
@@ -365,7 +365,7 @@ TEST(JpegCoefficients, EqualThoseInTheFile) {
   }
 }
 
-TEST(JpegCoefficients, OfADamagedFileAreAnError) {
+TEST(JpegCoefficients, FailForADamagedFile) {
   Decoder decoder;
   Bytes jpeg = encode({});
   jpeg.resize(jpeg.size() * 3 / 4);

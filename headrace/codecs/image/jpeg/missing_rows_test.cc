@@ -102,7 +102,7 @@ Bytes cut(const Bytes& file, size_t at) {
   return Bytes(file.begin(), file.begin() + ptrdiff_t(at));
 }
 
-TEST(JpegMissingRows, ATruncatedImageIsRefusedOnlyIfTheWindowNeedsMissingRows) {
+TEST(JpegMissingRows, ATruncatedImageIsRejectedOnlyIfTheWindowNeedsMissingRows) {
   Draw draw(11);
   int refused = 0, taken = 0;
   for (const SimdLevel level : available_levels()) {
@@ -220,7 +220,7 @@ TEST(JpegMissingRows, ATruncatedProgressiveFileLacksDetailEverywhere) {
   EXPECT_EQ(verdict(decoder, late, {0, 0, 90, 70}), "HR0385");
 }
 
-TEST(JpegMissingRows, AMarkerInALaterScanRemovesNoRow) {
+TEST(JpegMissingRows, AMarkerInALaterScanDoesNotRemoveRows) {
   const Bytes whole = encode({.width = 90, .height = 70, .progressive = true});
   const std::vector<size_t> scans = marker_offsets(whole, 0xDA);
   Decoder decoder;
@@ -245,7 +245,7 @@ TEST(JpegMissingRows, AProgressiveFileOfFewScansIsComplete) {
   EXPECT_TRUE(decoder.whole(file).ok) << decoder.last_error.message();
 }
 
-TEST(JpegMissingRows, FilesWithOneScanPerComponentAreJudgedByTheRowsOfEach) {
+TEST(JpegMissingRows, FilesWithOneScanPerComponentNeedTheRowsOfEachScan) {
   FileSpec spec{.width = 90, .height = 200, .one_scan_per_component = true};
   const Bytes file = encode(spec);
   const std::vector<size_t> scans = marker_offsets(file, 0xDA);

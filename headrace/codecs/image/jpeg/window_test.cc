@@ -181,7 +181,7 @@ TEST(JpegDamage, ATruncatedFileGivesLibjpegTurbosPixels) {
   }
 }
 
-TEST(JpegDamage, StrictMakesItAnErrorEvenOutsideTheWindow) {
+TEST(JpegDamage, StrictDecodingReportsItEvenOutsideTheWindow) {
   Decoder decoder;
   for (const Variant& variant : variants()) {
     SCOPED_TRACE(variant.name);

@@ -68,8 +68,10 @@ class AnimationDecoder final : public VideoDecoder {
       }
       if (std::chrono::duration<double>(Clock::now() - begin).count() > options_.seconds) {
         return Error{.code = &kSlowAnimation,
-                     .what = "after " + shortest_text(options_.seconds) + " seconds its packet " +
-                             std::to_string(feed.packet) + " is played",
+                     .what = "the time limit of " + shortest_text(options_.seconds) +
+                             " seconds "
+                             "was reached at packet " +
+                             std::to_string(feed.packet),
                      .where = {.offset = packet.offset}};
       }
     }

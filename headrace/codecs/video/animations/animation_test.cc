@@ -160,7 +160,7 @@ TEST(Gif, ShowsPreviousFramesThroughTransparentPixels) {
   EXPECT_EQ(frames[1], want);
 }
 
-TEST(Gif, FillsAreasThatItsFirstFrameLeavesOut) {
+TEST(Gif, FillsAreasThatItsFirstFrameDoesNotCover) {
   EXPECT_EQ(frames_of(gif_of({square(1, 1)}))[0], with_square(0, 1));
   EXPECT_EQ(frames_of(gif_of({square(1, 1, 2)}))[0], with_square(2, 1));
 }
@@ -215,7 +215,7 @@ TEST(Gif, IsAnImageUnlessRequestedAsAVideo) {
   EXPECT_NE(video_container_of(bytes), nullptr);
 }
 
-TEST(Gif, OfTooManyPixelsIsRefusedBeforeAllocation) {
+TEST(Gif, WithTooManyPixelsIsRejectedBeforeAllocation) {
   Bytes bytes = gif_of({all_of(0)});
   bytes[6] = bytes[7] = bytes[8] = bytes[9] = 0xff;
   const Buffer file = buffer_of(bytes);
@@ -227,7 +227,7 @@ TEST(Gif, OfTooManyPixelsIsRefusedBeforeAllocation) {
   EXPECT_EQ(done.error().code->id, "HR0348");
 }
 
-TEST(Gif, ThatTakesTooLongIsAnError) {
+TEST(Gif, ExceedingTheTimeLimitIsAnError) {
   const Buffer file = buffer_of(gif_of({all_of(0), all_of(1)}));
   const Result<VideoTrack> track = read_video(file.bytes());
   Reds reds;
@@ -270,7 +270,7 @@ TEST(Gif, TruncatedAnywhereIsAnErrorOrItsFirstFrames) {
   }
 }
 
-TEST(Animations, ChangedAnywhereTerminate) {
+TEST(Animations, TerminateOnAnyChangedByte) {
   std::mt19937 engine(5);
   const Bytes whole = gif_of({all_of(0), square(1, 3), square(2, 2), all_of(2, 2)});
   class Any final : public FrameSink {
@@ -296,7 +296,7 @@ TEST(Animations, ChangedAnywhereTerminate) {
   }
 }
 
-TEST(Webp, ThatIsNotAnAnimationIsNotAVideo) {
+TEST(Webp, IsNotAVideoUnlessAnimated) {
   const Bytes still = {'R', 'I', 'F', 'F', 30, 0, 0, 0, 'W', 'E', 'B', 'P', 'V', 'P', '8', 'X',
                        10,  0,   0,   0,   0,  0, 0, 0, 1,   0,   0,   1,   0,   0,   0,   0};
   EXPECT_EQ(video_container_of(still), nullptr);
@@ -308,7 +308,7 @@ TEST(Webp, ThatIsNotAnAnimationIsNotAVideo) {
   EXPECT_EQ(track.error().code->id, "HR0345");
 }
 
-TEST(Animations, AreTheOnlyVideosOfThisDecoder) {
+TEST(Animations, AreTheOnlyVideosThatThisDecoderAccepts) {
   EXPECT_NE(animation_of(VideoCodec::kGIF), nullptr);
   EXPECT_NE(animation_of(VideoCodec::kWebP), nullptr);
   EXPECT_EQ(animation_of(VideoCodec::kH264), nullptr);

@@ -58,7 +58,7 @@ TEST(JpegArrays, AreZeroedAlignedAndSeparate) {
   }
 }
 
-TEST(JpegArrays, RowsOutsideAreAnErrorOfTheLibrary) {
+TEST(JpegArrays, RowsOutOfRangeRaiseALibraryError) {
   Library library;
   JpegArrays arrays;
   const jvirt_barray_ptr array = arrays.request(library.common(), 7, 5, 2);

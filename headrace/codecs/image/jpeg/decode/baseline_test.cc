@@ -226,7 +226,7 @@ TEST(JpegBaseline, ImpossibleSamplingFactorsAreRefusedEvenInGrayImages) {
   EXPECT_EQ(decoder.last_code(), "HR0302");
 }
 
-TEST(JpegBaseline, DamagedAndUnusualFilesHaveNoRowIndex) {
+TEST(JpegBaseline, DamagedAndUnusualFilesGetNoRowIndex) {
   JpegBaselineDecoder decoder;
   EXPECT_TRUE(decoder.row_index(padded(encode({.progressive = true})).bytes()).empty());
   Bytes cut = encode({.width = 200, .height = 200});

@@ -24,11 +24,12 @@ const ErrorCode kMemory{
     "image. Lower memory_limit= or threads=, or lower max_pixels= to reject such images."};
 
 const ErrorCode kMissingRows{
-    "HR0385", ErrorKind::kData, "rows outside the JPEG",
+    "HR0385", ErrorKind::kData, "JPEG ends before the requested rows",
     "The compressed data ends before the last requested row: the file was truncated (an "
     "interrupted download or copy, a full disk), or a marker in the middle of the data ends it. "
-    "libjpeg fills the rest with gray, so the record counts as bad, as in Pillow; a crop entirely "
-    "within existing rows does not. A truncated progressive file lacks detail everywhere, so all "
+    "libjpeg fills the rest with gray, so the record counts as bad, as in Pillow. A crop that "
+    "needs only existing rows still decodes. A truncated progressive file lacks detail "
+    "everywhere, so all "
     "of its rows count as missing unless every scan reached them. Fetch the file again, or let "
     "on_error= decide; damaged=\"repair\" delivers libjpeg's result."};
 

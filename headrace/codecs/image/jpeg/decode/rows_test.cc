@@ -291,7 +291,7 @@ TEST_P(Rows, EqualTheSliceOfProgressiveImages) {
   }
 }
 
-TEST_P(Rows, UseNoMoreMemoryThanAnnounced) {
+TEST_P(Rows, StayWithinTheirMemoryEstimate) {
   for (const std::vector<Factors>& sampling : samplings()) {
     for (const ColorMode mode : kModes) {
       const FileSpec spec{.width = 1 + draw_.below(300), .height = 40, .sampling = sampling};

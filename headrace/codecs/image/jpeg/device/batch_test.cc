@@ -125,7 +125,7 @@ TEST(JpegDeviceBatch, CoefficientsEqualLibjpegs) {
   }
 }
 
-TEST(JpegDeviceBatch, ColorsEqualThoseOfTheCpu) {
+TEST(JpegDeviceBatch, ColorsEqualTheCpus) {
   const FileSpec one_channel = gray(33, 19);
   const FileSpec rgb{
       .width = 33, .height = 19, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .file_space = JCS_RGB};
@@ -188,7 +188,7 @@ TEST(JpegDeviceBatch, SegmentsStayShortWhereDetailBegins) {
   EXPECT_LT(longest, uint32_t{3 * JpegRowIndex::kSpacing});
 }
 
-TEST(JpegDeviceBatch, UnusualFilesAreLeftToTheCpu) {
+TEST(JpegDeviceBatch, UnusualFilesAreDecodedOnTheCpu) {
   const FileSpec plain{.width = 40, .height = 40};
   FileSpec progressive = plain, arithmetic = plain, scans = plain;
   progressive.progressive = true;
@@ -206,7 +206,7 @@ TEST(JpegDeviceBatch, UnusualFilesAreLeftToTheCpu) {
   EXPECT_TRUE(on_device(encode(plain), index, {0, 0, 40, 40}));
 }
 
-TEST(JpegDeviceBatch, UnknownRowsAreLeftToTheCpu) {
+TEST(JpegDeviceBatch, FilesWithUnknownRowsAreDecodedOnTheCpu) {
   const FileSpec spec{.width = 64, .height = 96};
   const Bytes bytes = encode(spec);
   const std::vector<uint8_t> index = rows_alone(bytes, index_of(bytes), 3);  // of six

@@ -41,7 +41,7 @@ void compare(const Bytes& bytes, const std::vector<uint8_t>& index, const Window
   ASSERT_EQ(made->data, expected.data);
 }
 
-TEST(JpegDeviceDamage, ChangedBytesAreRefusedOrDecodedAsOnTheCpu) {
+TEST(JpegDeviceDamage, ChangedBytesAreRejectedOrDecodedAsOnTheCpu) {
   Draw draw(11);
   Outcomes verdicts;
   for (int i = 0; i < 1500; ++i) {
@@ -58,7 +58,7 @@ TEST(JpegDeviceDamage, ChangedBytesAreRefusedOrDecodedAsOnTheCpu) {
   EXPECT_GT(verdicts.shown, 100);
 }
 
-TEST(JpegDeviceDamage, TruncatedFilesAreRefusedOrDecodedAsOnTheCpu) {
+TEST(JpegDeviceDamage, TruncatedFilesAreRejectedOrDecodedAsOnTheCpu) {
   Draw draw(12);
   Outcomes verdicts;
   for (int i = 0; i < 600; ++i) {
@@ -71,7 +71,7 @@ TEST(JpegDeviceDamage, TruncatedFilesAreRefusedOrDecodedAsOnTheCpu) {
   EXPECT_GT(verdicts.refused, 50);
 }
 
-TEST(JpegDeviceDamage, AWrongIndexIsRefusedOrDecodedAsOnTheCpu) {
+TEST(JpegDeviceDamage, AWrongIndexIsRejectedOrDecodedAsOnTheCpu) {
   Draw draw(13);
   Outcomes verdicts;
   for (int i = 0; i < 1500; ++i) {

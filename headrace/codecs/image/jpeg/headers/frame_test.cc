@@ -66,7 +66,7 @@ J_COLOR_SPACE libjpeg_color_space_of(JpegColor color) {
   return JCS_UNKNOWN;
 }
 
-TEST(JpegColorSpace, EqualsTheOneLibjpegGuesses) {
+TEST(JpegColorSpace, EqualsLibjpegsGuess) {
   const std::array<std::array<int, 4>, 6> ids = {{{1, 2, 3, 4},
                                                   {0, 1, 2, 3},
                                                   {'R', 'G', 'B', 'A'},

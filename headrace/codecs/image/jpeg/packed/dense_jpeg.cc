@@ -81,7 +81,9 @@ Result<DenseParts> parse(Bytes bytes) {
   if (!is_dense_jpeg(bytes) || bytes.size() < kFixedBytes)
     return damaged("its signature is truncated");
   if (bytes[4] < kFirstVersion || bytes[4] > kDenseVersion) {
-    return damaged("it has version " + std::to_string(bytes[4]) + ", this program knows " +
+    return damaged("it has version " + std::to_string(bytes[4]) +
+                   ", but this version of Headrace "
+                   "reads versions " +
                    std::to_string(kFirstVersion) + " to " + std::to_string(kDenseVersion));
   }
   DenseParts parts;
@@ -130,7 +132,7 @@ Result<std::vector<uint8_t>> remainder_of(const DenseParts& parts) {
     return std::vector<uint8_t>(parts.remainder.begin(), parts.remainder.end());
   }
   if (!allowed_growth(parts.remainder.size(), parts.remainder_bytes)) {
-    return damaged("the rest of the original file claims to be too long");
+    return damaged("the rest of the original file is declared too long");
   }
   std::vector<uint8_t> out(parts.remainder_bytes);
   if (!zstd_decompress_into(parts.remainder, out).empty()) {
@@ -247,7 +249,7 @@ class DenseJpegDecoder final : public ImageDecoder {
 
 const CodecRecord kDenseJpeg{
     .name = "dense_jpeg",
-    .doc = "The dense form of a packed JPEG: a baseline file with a row index in front of it",
+    .doc = "The dense form of a packed JPEG: a baseline file preceded by a row index",
     .oracle = "the file that was packed, decoded as JPEG",
     .suffixes = {},
     .sniff = is_dense_jpeg,

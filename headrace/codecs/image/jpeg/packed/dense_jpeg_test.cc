@@ -117,7 +117,7 @@ TEST(DenseJpeg, RestoresTheFileAndThePixels) {
 }
 
 // The contents of packs written by earlier versions.
-TEST(DenseJpeg, OfVersion1IsReadWithItsRows) {
+TEST(DenseJpeg, OfVersion1IsReadWithItsRowIndex) {
   const Bytes file = jpeg_test::encode({.width = 321, .height = 203});
   const Bytes rows = jpeg_test::rows_alone(file, jpeg_test::fine_index(file));
   Bytes stored = {0x8A, 'H', 'R', 'J', 1, 0, uint8_t(rows.size() | 128), uint8_t(rows.size() >> 7)};
@@ -174,7 +174,7 @@ TEST(DenseJpeg, CoefficientsEqualThoseOfTheFile) {
   }
 }
 
-TEST(DenseJpeg, FilesThatCannotBeConvertedAreRefusedWithAReason) {
+TEST(DenseJpeg, FilesThatCannotBeConvertedAreRejectedWithAReason) {
   const Bytes file = jpeg_test::encode({});
   const auto reason = [](const Bytes& bytes) {
     const Result<Bytes> stored = dense_from_jpeg(bytes);
@@ -213,7 +213,7 @@ TEST(DenseJpeg, DecodesManyAtOnceAndDamageStaysLocal) {
   }
 }
 
-TEST(DenseJpeg, DamagedBytesAreAnErrorOrAnotherImageAndNothingWorse) {
+TEST(DenseJpeg, DamagedBytesGiveAnErrorOrAnotherImage) {
   for (const bool progressive : {false, true}) {
     FileSpec spec{.width = 161, .height = 120, .progressive = progressive, .quality = 98};
     const Result<Bytes> whole = dense_from_jpeg(with_orientation(jpeg_test::encode(spec), 3));

@@ -39,7 +39,7 @@ Result<size_t> parse_frame(PackedImage& image) {
   frame.count = bytes[10];
   const int tables = bytes[17];
   if (frame.count < 1 || frame.count > 4 || tables < 1 || tables > 4) {
-    return damaged("1 to 4 components and tables are possible", 10);
+    return damaged("the numbers of components and tables must be 1 to 4", 10);
   }
   const size_t tables_at = kPackedHeaderBytes + kPackedComponentBytes * frame.count;
   const size_t end = tables_at + kPackedTableBytes * tables;
@@ -83,8 +83,8 @@ Result<void> parse_extents(PackedImage& image) {
   image.rows = image.lengths + rows * image.length_bytes;
   image.rows_end = image.rows + rows_bytes;
   if (image.rows_end + remainder_bytes != bytes.size()) {
-    return damaged("the header describes " + std::to_string(image.rows_end + remainder_bytes) +
-                       " bytes, not " + std::to_string(bytes.size()),
+    return damaged("the header declares " + std::to_string(image.rows_end + remainder_bytes) +
+                       " bytes, but the file has " + std::to_string(bytes.size()),
                    bytes.size());
   }
   size_t sum = 0;

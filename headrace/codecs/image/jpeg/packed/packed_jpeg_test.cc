@@ -156,7 +156,8 @@ TEST_P(PackedJpeg, HoldsRowsLongerThan64KB) {
   Comparison().compare(file, packed(file), 5);
 }
 
-// Everything of a file with one form, its pixels with all of them. The scalar form is slow.
+// Tests everything about a file at one SIMD level, and its pixels at all levels. The scalar level
+// is slow.
 TEST(PackedJpegFiles, GiveTheSameAtEverySimdLevel) {
   const char* root = std::getenv("HEADRACE_TEST_DATA");
   if (!root) GTEST_SKIP() << "HEADRACE_TEST_DATA is not set";
@@ -215,7 +216,7 @@ TEST(PackedJpegCodec, KeepsTheOrientation) {
   EXPECT_EQ(header->height, 10);
 }
 
-TEST(PackedJpegCodec, SaysWhyAFileCannotBePacked) {
+TEST(PackedJpegCodec, StatesWhyAFileCannotBePacked) {
   const Bytes good = encode({});
   for (const Bytes& file :
        {Bytes(), Bytes{0xFF, 0xD8, 0xFF}, Bytes(good.begin(), good.begin() + good.size() / 2)}) {
@@ -250,7 +251,7 @@ TEST(PackedJpegDamage, TruncatedAnywhereIsAnErrorWithAnOffset) {
   }
 }
 
-TEST(PackedJpegDamage, OfAnyBitOfTheHeaderAndTablesIsHarmless) {
+TEST(PackedJpegDamage, ToAnyBitOfTheHeaderAndTablesIsHarmless) {
   PackedDecoder decoder;
   for (const Bytes& whole : images_to_damage()) {
     const int width = decoder.header(whole)->width, height = decoder.header(whole)->height;
@@ -271,7 +272,7 @@ TEST(PackedJpegDamage, OfAnyBitOfTheHeaderAndTablesIsHarmless) {
   }
 }
 
-TEST(PackedJpegDamage, AnywhereInTheRowsIsHarmlessAndTheSameAtEveryLevel) {
+TEST(PackedJpegDamage, ToTheRowsIsHarmlessAndTheSameAtEverySimdLevel) {
   PackedDecoder decoder;
   Draw draw(12);
   for (const Bytes& whole : images_to_damage()) {
@@ -292,7 +293,7 @@ TEST(PackedJpegDamage, AnywhereInTheRowsIsHarmlessAndTheSameAtEveryLevel) {
   }
 }
 
-TEST(PackedJpegDamage, OfALaterVersionIsRefusedAsSuch) {
+TEST(PackedJpegDamage, OfALaterVersionIsReportedAsSuch) {
   PackedDecoder decoder;
   const Bytes whole = packed(encode({}));
   for (const auto& [at, value] :
@@ -304,7 +305,7 @@ TEST(PackedJpegDamage, OfALaterVersionIsRefusedAsSuch) {
   }
 }
 
-TEST(PackedJpegDamage, NeverAllocatesMoreThanTheBytesJustify) {
+TEST(PackedJpegDamage, NeverAllocatesOutOfProportionToTheFile) {
   PackedDecoder decoder;
   Bytes huge = packed(encode(gray(16, 16)));
   huge[12] = huge[13] = huge[14] = huge[15] = 0xFF;  // 65535 x 65535

@@ -173,7 +173,7 @@ Result<std::vector<uint8_t>> unpack_remainder(const PackedImage& image) {
   };
   // Both sizes come from the file: memory is only allocated if they agree.
   if (zstd_content_size(stored) != image.remainder_bytes) {
-    return bad("the remainder's size is not the header's");
+    return bad("the remainder's size does not match the header");
   }
   if (image.remainder_bytes / kMaxSwelling > stored.size())
     return bad("the remainder expands too much");

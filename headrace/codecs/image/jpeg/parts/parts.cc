@@ -207,7 +207,7 @@ class Joiner {
         return inconsistent_parts("a segment of the remainder is damaged");
       }
       if (item.marker == kSos && !scan(item)) {
-        return inconsistent_parts("a scan does not hold these coefficients");
+        return inconsistent_parts("a scan does not contain these coefficients");
       }
     }
   }

@@ -95,7 +95,7 @@ TEST_F(JpegPartsTest, EveryQualityIsRestored) {
 }
 
 // The example of docs/spec/jpeg-remainder.md.
-TEST_F(JpegPartsTest, AnOrdinaryFileHasTwentyFiveBytesOfOverhead) {
+TEST_F(JpegPartsTest, AnOrdinaryFileHas25BytesOfOverhead) {
   const Bytes expected = {1,    4, 0xDB, 1,    8, 0xDB, 1,    0x11, 0xC0, 0,    0xC4, 1,   8,
                           0xC4, 1, 0x14, 0xC4, 1, 0x19, 0xC4, 1,    0x25, 0xDA, 0,    0xD9};
   EXPECT_EQ(split_jpeg(jpeg_test::encode({.width = 17}))->remainder, expected);
@@ -336,7 +336,7 @@ TEST_F(JpegPartsTest, UnusualCodesAreNotConverted) {
   expect_reason(file, "does not re-encode");
 }
 
-TEST_F(JpegPartsTest, DamagedPartsAreAnErrorAndNothingWorse) {
+TEST_F(JpegPartsTest, DamagedPartsAreAnError) {
   FileSpec spec{.width = 41, .height = 30};
   spec.restart_interval = 2;
   for (const bool progressive : {false, true}) {
