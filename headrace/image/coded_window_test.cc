@@ -23,7 +23,7 @@ using recipe_test::render;
 
 constexpr double kSand[] = {200, 170, 30};
 
-// A file that lies in memory, and a recipe of it.
+// A file in memory, and a recipe for it.
 struct File {
   Buffer bytes;
   Recipe recipe;
@@ -50,8 +50,8 @@ struct File {
   }
 };
 
-// As a device does it. Of the stored picture there is what `decoded` says, and no byte more, in
-// rows as ColorPixels leaves them: with a margin, at multiples of 8 bytes.
+// Executes a recipe as a device does. Only the `decoded` part of the stored picture exists, in rows
+// laid out like those of ColorPixels: with a margin, at multiples of 8 bytes.
 Grid on_device(const CodedWindow& coded, const Size& size) {
   Recipe beginning(coded.picture);
   EXPECT_TRUE(beginning.crop(coded.decoded));
@@ -109,8 +109,8 @@ Window any_part(jpeg_test::Draw& draw, const Size& size) {
   return draw.window(size.width, size.height);
 }
 
-// A crop, turned and mirrored, a resize, a part of that, on a border, part of that, mirrored; each
-// or not. Returns what was done.
+// A random subset of: crop, transpose and flip, resize, crop, pad, crop, flip. Returns the names of
+// the operations.
 std::string edit(Recipe& recipe, Filter filter, jpeg_test::Draw& draw) {
   std::string done = "filter " + std::to_string(int(filter));
   const auto take = [&](const char* name, bool taken) {
@@ -190,7 +190,8 @@ TEST(CodedWindow, OnlyTheNeededPartIsDecoded) {
   ASSERT_TRUE(part.crop({0, 0, 20, 20}));  // of the mirrored picture 16 columns and 16 rows
   EXPECT_EQ(coded_of(part)->decoded, (Window{64, 20, 16, 16}));
 
-  // Resize(50), CenterCrop(40): a column of the outcome looks at less than three of the picture's.
+  // Resize(50), CenterCrop(40): a column of the result depends on fewer than three columns of the
+  // picture.
   Recipe center = file.recipe;
   ASSERT_TRUE(center.resize({50, 100}, Filter::kBilinear));
   ASSERT_TRUE(center.crop({30, 5, 40, 40}));
@@ -219,7 +220,7 @@ TEST(CodedWindow, APartWithABorderKeepsItsPositionWhenMirrored) {
   expect_as_rendered(recipe, "turned");
 }
 
-TEST(CodedWindow, OtherRecipesAreRefusedWithTheReason) {
+TEST(CodedWindow, OtherRecipesAreRejectedWithAReason) {
   const File file(24, 16);
   const auto why = [](const Recipe& recipe) -> std::optional<NotCoded> {
     NotCoded reason{};

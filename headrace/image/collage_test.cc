@@ -94,7 +94,7 @@ std::vector<uint8_t> bytes_of(Recipe recipe) {
   return {pixels.data(), pixels.data() + pixels.size()};
 }
 
-TEST(Collage, AnyPartEqualsThatOfTheCanvas) {
+TEST(Collage, AnyPartEqualsThePartOfTheRenderedCanvas) {
   Chance chance(4);
   for (int i = 0; i < 400; ++i) {
     const auto collage = random_collage(chance, 1 + i % 4);
@@ -146,7 +146,7 @@ TEST(Collage, AWarpReadsTheCanvasPixels) {
   }
 }
 
-TEST(Collage, UnusualTilesAreReportedBeforehand) {
+TEST(Collage, UnsupportedTilesAreReportedBeforeRendering) {
   Chance chance(6);
   Recipe noisy(chance.noise(1, {9, 9}));
   (void)noisy.erase({.window = {2, 2, 3, 3}, .noise = 1});
@@ -158,7 +158,7 @@ TEST(Collage, UnusualTilesAreReportedBeforehand) {
   EXPECT_TRUE(can_be_tile(bordered, {0}));
 }
 
-// An encoded picture that no decoder takes.
+// An encoded picture that no decoder supports.
 Recipe broken() {
   static const std::vector<uint8_t> bytes(64);
   EncodedImage picture{.bytes = bytes, .codec = Registry<CodecRecord>::find("jpeg"), .header = {}};
@@ -182,7 +182,7 @@ TEST(Collage, OnlyVisiblePartsAreDecoded) {
   EXPECT_TRUE(renderer.materialize(beside));
   EXPECT_FALSE(renderer.materialize(onto)) << "an error of a tile is the image's";
   const WarpStyle style{.interpolation = Filter::kBilinear};
-  for (const double move : {0.5, 40.5}) {  // to the right, and so away from what is shown
+  for (const double move : {0.5, 40.5}) {  // to the right, outside of the visible part
     const Warp warp = affine_warp({.translate = {move, 0}}, collage->size, style);
     Recipe left(std::make_shared<const WarpedPicture>(nullptr, warp, false, shared));
     (void)left.crop({0, 0, 40, 32});

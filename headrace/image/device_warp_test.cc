@@ -26,7 +26,7 @@ std::vector<uint8_t> rendered(const WarpedPicture& picture, const Window& part) 
   return {made.pixels.data(), made.pixels.data() + made.pixels.size()};
 }
 
-// One that the device has; all sorts of angles and shears, also those that keep the axes.
+// A warp that the device supports; all kinds of angles and shears, including axis-aligned ones.
 Warp drawn_warp(TestDraws& draws, Size size, const WarpStyle& style) {
   const auto number = [&](int low, int high) { return draws.between(low * 16, high * 16) / 16.0; };
   const auto center = [&]() -> std::optional<std::array<double, 2>> {
@@ -104,7 +104,7 @@ TEST_P(WarpPicturesOn, WarpsOfAllKindsEqualTheRenderers) {
   pictures.expect_made(get(to, pictures.to_bytes()), expected);
 }
 
-TEST_P(WarpPicturesOn, NothingIsDoneWithoutImages) {
+TEST_P(WarpPicturesOn, NoImagesMeanNoWork) {
   EXPECT_EQ(WarpPictures{}.items(), 0);
   run_here(WarpPictures{});
 }

@@ -17,7 +17,7 @@ namespace {
 const ErrorCode kResultTooLarge{
     "HR0127", ErrorKind::kResource, "upscaled image exceeds the memory limit",
     "A transform that needs pixels follows one that greatly enlarged the image, and those pixels "
-    "would need more memory than memory_limit leaves for one record. Nothing was allocated. Use a "
+    "would exceed one record's share of memory_limit. Nothing was allocated. Use a "
     "smaller Resize or Pad, crop after it, or raise memory_limit."};
 
 std::shared_ptr<Picture> picture_for(const Recipe& recipe) {

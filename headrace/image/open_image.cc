@@ -85,7 +85,7 @@ Error unknown_image(std::span<const uint8_t> bytes) {
   Error error{.code = &kUnknownImage, .what = "the file is empty"};
   const std::string_view name = known_format_name(bytes);
   if (!name.empty()) {
-    error.what = "this is " + std::string(name) + ", for which this build has no codec";
+    error.what = "this is " + std::string(name) + ", which this build cannot decode";
   } else if (!bytes.empty()) {
     constexpr char kHex[] = "0123456789abcdef";
     error.what = "no codec recognizes these bytes; they begin with";

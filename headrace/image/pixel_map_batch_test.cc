@@ -25,7 +25,7 @@ class PixelMapBatchOn : public OnTestDevice {};
 
 struct TorchvisionCase {
   std::vector<MapStep> steps;
-  uint64_t hash;  // FNV-1a of the (3, 1, 256) outcome's bytes
+  uint64_t hash;  // FNV-1a of the bytes of the (3, 1, 256) result
 };
 
 // Made by torchvision 0.29.2: v2's to_dtype and normalize of all 256 values in three channels.

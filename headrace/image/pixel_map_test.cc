@@ -40,7 +40,7 @@ uint64_t fnv1a(const std::vector<uint8_t>& bytes) {
 
 struct TorchvisionCase {
   std::vector<MapStep> steps;
-  uint64_t hash;  // FNV-1a of the (3, 1, 256) outcome's bytes
+  uint64_t hash;  // FNV-1a of the bytes of the (3, 1, 256) result
 };
 
 // Made by torchvision 0.29.2: v2's to_dtype and normalize of all 256 values in three channels.
@@ -92,7 +92,7 @@ std::string text_of(const std::vector<MapStep>& steps) {
   return text;
 }
 
-TEST(PixelMap, AllValuesEqualTorchvisionsOnEveryLevel) {
+TEST(PixelMap, AllValuesEqualTorchvisionsAtEverySimdLevel) {
   for (const TorchvisionCase& c : kTorchvision) {
     const PixelMap* const map = chain(c.steps);
     const size_t bytes = size_of(map->output());
@@ -121,7 +121,7 @@ TEST(PixelMap, TheUsualNormalizationsVectorize) {
   }
 }
 
-TEST(PixelMap, EqualChainsAreOneObject) {
+TEST(PixelMap, EqualChainsShareOneObject) {
   const std::vector<MapStep> steps{convert(DType::kFloat32, true), normalize(0)};
   const PixelMap* const map = chain(steps);
   EXPECT_EQ(map, chain(steps));

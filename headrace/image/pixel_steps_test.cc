@@ -145,7 +145,7 @@ TEST(PixelSteps, ApplyToFloatImagesToo) {
                                         flipped(), cropped(), first(), to_float()});
 }
 
-TEST(PixelSteps, ReadNoByteOfAnotherRow) {  // widths around the vectors'
+TEST(PixelSteps, DoNotReadOtherRows) {  // widths around the vectors'
   for (int width : {1, 15, 16, 17, 31, 33, 63, 64, 65, 127, 200}) {
     const Grid grid = random_grid(3, 3, width, uint32_t(width));
     Recipe recipe = recipe_of(grid);

@@ -119,8 +119,8 @@ TEST(Recipe, PadsCropsAndFlipsEqualPlainLoops) {
           grid = with_borders(grid, l, t, r, b, kRed);
           break;
         default: {
-          // Any window, also one that holds nothing but border; or all but a few rows and columns,
-          // which often cuts every border off.
+          // Any window, including one that contains only border; or all but a few rows and columns,
+          // which often removes every border.
           const bool trim = random() % 2 && grid.width > 8 && grid.height > 8;
           const int x = random() % (trim ? 5 : grid.width), y = random() % (trim ? 5 : grid.height);
           const Window window{
@@ -187,7 +187,7 @@ TEST(Recipe, TwoResizesNeverFold) {
   EXPECT_EQ(render(recipe), before) << "a refused step changes nothing";
 }
 
-TEST(Recipe, ResizeToThePresentSizeIsNotAStep) {
+TEST(Recipe, ResizeToTheSameSizeIsNotAStep) {
   Recipe recipe = recipe_of(random_grid(3, 20, 20, 8));
   ASSERT_TRUE(recipe.resize({20, 20}, Filter::kBicubic));
   EXPECT_NE(recipe.pixels(), nullptr);
@@ -206,8 +206,8 @@ TEST(Recipe, ResizeDoesNotFollowAMap) {
   EXPECT_EQ(mapped.size(), (Size{20, 20}));
 }
 
-// Crops and flips before, between and after: against each step by itself.
-TEST(Recipe, ResizeOfAPaddedImageEqualsThatOfItsPixels) {
+// Crops and flips before, between and after, compared with executing each step alone.
+TEST(Recipe, ResizeOfAPaddedImageEqualsAResizeOfItsPixels) {
   std::mt19937 random(21);
   const Filter filters[] = {Filter::kNearest, Filter::kBilinear, Filter::kBicubic, Filter::kLanczos,
                             Filter::kBox};
@@ -278,7 +278,7 @@ TEST(Recipe, PadsOfEqualFillFoldAndOthersDoNot) {
   EXPECT_EQ(render(recipe), with_borders(random_grid(3, 4, 5, 13), 2, 2, 3, 4, kRed));
 }
 
-TEST(Recipe, PadDoesNotFollowAMapAndItsFillGoesThroughOne) {
+TEST(Recipe, PadDoesNotFollowAMapAndAMapAppliesToItsFill) {
   Recipe recipe = recipe_of(random_grid(3, 4, 5, 14));
   ASSERT_TRUE(to_float()(recipe));
   EXPECT_FALSE(recipe.pad(1, 1, 1, 1, kRed));
@@ -323,7 +323,7 @@ TEST(Recipe, CropsAndFlipsCommuteWithTheMap) {
       recipe, {pad(3, 2, 1, 0, kRed), to_float(), crop({0, 1, 20, 9}), kFlipX, normalize()});
 }
 
-TEST(Recipe, FloatImagesTakeAnyOneStep) {
+TEST(Recipe, FloatImagesSupportEachStepAlone) {
   for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     Recipe recipe = recipe_of(random_grid(3, 12, 14, 18));
     ASSERT_TRUE(recipe.map({MapStep::Kind::kConvert, dtype, true, {}, {}}));

@@ -27,7 +27,7 @@ void headrace::before_allocation() {
 namespace headrace {
 namespace {
 
-// How the test codec hands rows over.
+// How the test codec delivers rows.
 enum class Layout : uint8_t { kInterleaved, kPlanar, kSpread };
 
 const ErrorCode kBroken{"HR9901", ErrorKind::kData, "made up", "A made-up error."};
@@ -37,7 +37,7 @@ uint8_t pixel(int x, int y, int channel) {
   return static_cast<uint8_t>((mixed * 2246822519u) >> 24);
 }
 
-// A file: "HRTEST", then width, height (16 bits each), channels, layout, rows a block, broken.
+// A file: "HRTEST", then width, height (16 bits each), channels, layout, rows per block, broken.
 std::vector<uint8_t> test_file(int width, int height, int channels, Layout layout, int block_rows,
                                bool broken = false) {
   std::vector<uint8_t> file{'H', 'R', 'T', 'E', 'S', 'T'};
@@ -152,7 +152,8 @@ Recipe opened(Renderer& renderer, const std::vector<uint8_t>& file) {
   return Recipe(*picture);
 }
 
-// The same random steps for any recipe of a picture; what it cannot hold is left out.
+// The same random steps for any recipe of a picture; steps that a recipe cannot represent are
+// omitted.
 void random_steps(Recipe& recipe, uint32_t seed) {
   std::mt19937 engine(seed);
   const auto below = [&](int n) { return int(engine() % unsigned(n)); };
@@ -232,7 +233,7 @@ TEST(Render, DecodesOnlyTheWindowThatIsNeeded) {
   EXPECT_EQ(decodes.windows[0], (Window{100 + 195, 50 + 95, 110, 60}));
 }
 
-TEST(Render, ImagesOfOneCodecAreDecodedAsManyAtOnceAsItHasLanes) {
+TEST(Render, ACodecDecodesAsManyImagesInParallelAsItHasLanes) {
   Renderer renderer;
   std::vector<std::vector<uint8_t>> files, outs;
   std::vector<Recipe> recipes;
@@ -249,7 +250,7 @@ TEST(Render, ImagesOfOneCodecAreDecodedAsManyAtOnceAsItHasLanes) {
   renderer.render(tasks);
   EXPECT_EQ(decodes.calls, (std::vector<size_t>{3, 3, 1}));
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (i == 4) {  // the broken one leaves its neighbors alone
+    if (i == 4) {  // the broken one does not affect its neighbors
       ASSERT_FALSE(tasks[i].result);
       EXPECT_EQ(tasks[i].result.error().code->id, "HR9901");
       continue;
@@ -305,7 +306,7 @@ TEST(Render, OneDecodeCoversTheWindowsOfNearbyViews) {
   EXPECT_EQ(decodes.windows[0], (Window{0, 20, 350, 230}));
 }
 
-// The rows of both would be walked twice, but two corners of a large picture are little of it.
+// Separate decodes would walk the rows twice, but two corners are a small part of a large picture.
 TEST(Render, DistantViewsAreDecodedSeparately) {
   Renderer renderer;
   std::vector<uint8_t> file = test_file(4000, 3000, 3, Layout::kPlanar, 16);
@@ -353,7 +354,7 @@ TEST(Render, AfterAnErrorTheNextImageIsIntact) {
   EXPECT_EQ(rendered(renderer, good), rendered(renderer, made));
 }
 
-// Each allocation of a render is refused, one after the other; then another image is rendered.
+// Makes each allocation of a render fail, one after the other; then renders another image.
 void refuse_each(const std::vector<uint8_t>& file, const std::vector<uint8_t>& other) {
   int64_t refused = 0;
   for (bool is_refused = true; is_refused; ++refused) {
@@ -379,7 +380,7 @@ void refuse_each(const std::vector<uint8_t>& file, const std::vector<uint8_t>& o
   EXPECT_GT(refused, 10);
 }
 
-TEST(Render, AfterARefusedAllocationTheNextImageIsIntact) {
+TEST(Render, AfterAFailedAllocationTheNextImageIsIntact) {
   const auto jpeg = [](int width, int height) {
     const Buffer bytes = recipe_test::jpeg_bytes(width, height);
     std::vector<uint8_t> file(bytes.data(), bytes.data() + bytes.size());
@@ -392,13 +393,13 @@ TEST(Render, AfterARefusedAllocationTheNextImageIsIntact) {
   refuse_each(jpeg(200, 150), jpeg(64, 48));
 }
 
-TEST(Render, UnknownBytesAreNamedWithTheCodecs) {
+TEST(Render, UnknownFormatsAreAnErrorThatNamesTheCodecs) {
   Renderer renderer;
   const std::vector<uint8_t> bytes{'<', 'h', 't', 'm', 'l', '>'};
   const Result<EncodedImage> page = renderer.open(bytes, {});
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().code->id, "HR0340");
-  EXPECT_EQ(page.error().what, "this is an HTML page, for which this build has no codec");
+  EXPECT_EQ(page.error().what, "this is an HTML page, which this build cannot decode");
   EXPECT_NE(page.error().note.find("test"), std::string::npos);
   const std::vector<uint8_t> nothing{0x3c, 0x68, 0x75};
   EXPECT_EQ(renderer.open(nothing, {}).error().what,
@@ -406,14 +407,14 @@ TEST(Render, UnknownBytesAreNamedWithTheCodecs) {
   EXPECT_EQ(renderer.open({}, {}).error().what, "the file is empty");
 }
 
-TEST(Render, TooManyPixelsAreRefusedByTheHeader) {
+TEST(Render, TooManyPixelsAreRejectedFromTheHeader) {
   Renderer renderer;
   const std::vector<uint8_t> file = test_file(1000, 1001, 3, Layout::kPlanar, 1);
   EXPECT_EQ(renderer.open(file, {.max_pixels = 1000 * 1000}).error().code->id, "HR0310");
   EXPECT_TRUE(renderer.open(file, {.max_pixels = 1000 * 1001}));
 }
 
-TEST(Render, UsesNoMoreMemoryThanAnnouncedAndReturnsIt) {
+TEST(Render, StaysWithinItsMemoryEstimateAndReturnsIt) {
   Renderer renderer;
   for (uint32_t seed = 0; seed < 100; ++seed) {
     Renderer fresh;

@@ -27,7 +27,7 @@ TEST(ValueMemory, IsReusedOnceTheValueIsReleased) {
   EXPECT_EQ(memory.held_bytes(), 0u);
 }
 
-TEST(ValueMemory, IsNotWastedOnMuchSmallerValues) {
+TEST(ValueMemory, IsNotUsedForMuchSmallerValues) {
   ValueMemory memory;
   memory.of(4 * kSize).reset();
   EXPECT_EQ(memory.of(kSize)->capacity(), kSize);

@@ -66,7 +66,7 @@ std::vector<uint8_t> cut(const std::vector<uint8_t>& planes, int channels, Size 
   return out;
 }
 
-TEST(Warped, IsTheSameOnEveryLevelAndInParts) {
+TEST(Warped, IsTheSameAtEverySimdLevelAndInParts) {
   std::mt19937 random(3);
   for (uint32_t seed = 0; seed < 150; ++seed) {
     const Size size{1 + int(random() % 40), 1 + int(random() % 70)};
@@ -99,7 +99,7 @@ TEST(Warped, IsTheSameOnEveryLevelAndInParts) {
 }
 
 // Such warps are edits of a recipe (fields/pictures.cc), and no pass over pixels.
-TEST(AffineWarp, KnowsThatItInterpolatesNoPixels) {
+TEST(AffineWarp, DetectsThatItDoesNotInterpolate) {
   const Size canvas{30, 40}, square{30, 30};
   const std::optional<std::array<int, 2>> none, moved = std::array{-3, 29};
   for (const Arithmetic arithmetic : {Arithmetic::kTorch, Arithmetic::kPillow}) {
@@ -109,7 +109,7 @@ TEST(AffineWarp, KnowsThatItInterpolatesNoPixels) {
       EXPECT_EQ(affine_warp({.translate = {-3, 30}}, canvas, style).shift, none);
       EXPECT_EQ(affine_warp({.translate = {-3.5, 2}}, canvas, style).shift, none);
       EXPECT_EQ(affine_warp({.angle = 1, .translate = {-3, 29}}, canvas, style).shift, none);
-      // A hair beside a whole turn is cut off by Pillow alone.
+      // Only Pillow truncates an angle slightly off a full turn.
       const bool same = filter == Filter::kNearest || arithmetic == Arithmetic::kTorch;
       const auto turns = [&](double angle, Size of) {
         return affine_warp({.angle = angle}, of, style).quarter_turns;
@@ -122,9 +122,9 @@ TEST(AffineWarp, KnowsThatItInterpolatesNoPixels) {
   }
 }
 
-// Pillow cuts values off; so a hair decides where they are whole numbers: pictures with areas of
-// one value, and places on pixels, between them, and a hair beside that.
-TEST(Warped, TruncatesCoordinatesAsInDoublesInBorderlineCases) {
+// Pillow truncates values, so tiny differences matter where they are integers: tests pictures with
+// uniform areas, at positions on pixels, between pixels, and slightly off those.
+TEST(Warped, TruncatesBorderlineCoordinatesLikeDoubles) {
   std::mt19937 random(7);
   for (uint32_t seed = 0; seed < 600; ++seed) {
     const Size size{1 + int(random() % 40), 1 + int(random() % 70)};
