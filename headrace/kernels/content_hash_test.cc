@@ -24,7 +24,7 @@ TEST(ContentHash, EqualsXxh3) {
   EXPECT_EQ(content_hash(bytes), 0x1b846747012c24aau);
 }
 
-TEST(ContentHash, IsTheSameOnAllLevels) {
+TEST(ContentHash, IsTheSameAtEverySimdLevel) {
 #if defined(__x86_64__)
   if (available_levels().size() < 2) GTEST_SKIP() << "no AVX2 here";
   std::vector<uint8_t> bytes(5000);

@@ -14,7 +14,7 @@
 namespace headrace {
 namespace {
 
-TEST(Dispatch, OffersTheLevelsWorstFirstAndPicksTheBest) {
+TEST(Dispatch, ListsTheLevelsSlowestFirstAndSelectsTheFastest) {
   const std::vector<SimdLevel> levels = available_levels();
   ASSERT_FALSE(levels.empty());
   EXPECT_EQ(levels.front(), SimdLevel::kScalar);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers by position: the one at (key, row, column) depends on nothing else, so rows may be
-// made in any order, by any thread and at any SIMD level.
+// Random numbers by position: each is a function of (key, row, column) alone, so rows may be
+// generated in any order, by any thread and at any SIMD level.
 //
 // Any thread may call them. They work in tiles of kNoiseTile numbers: rows of random numbers need
 // room for whole tiles.

@@ -59,7 +59,7 @@ TEST_P(NoiseRows, AreTheSameInColumnsAsInRows) {
   }
 }
 
-TEST_P(NoiseRows, AreNormalByBoxAndMuller) {
+TEST_P(NoiseRows, AreNormalByTheBoxMullerTransform) {
   constexpr int kCount = 4096;
   std::vector<float> row(kCount);
   double sum = 0, squares = 0;
@@ -107,7 +107,7 @@ TEST_P(NoiseRows, BecomeSaltAndPepperBelowTheirThresholds) {
   }
 }
 
-TEST_P(NoiseRows, AreAddedAsTorchvisionAddsThem) {
+TEST_P(NoiseRows, AreAddedAsInTorchvision) {
   for (const bool clip : {true, false}) {
     std::vector<uint8_t> in(256 + 63), out(256 + 63);
     std::vector<float> noise(256 + 63);

@@ -94,7 +94,7 @@ TEST_P(Rounding, SaturationOfPillowIsNotFused) {
 }
 
 // torchvision's _rgb_to_hsv and _hsv_to_rgb.
-TEST_P(Rounding, HueOfTensorsIsAsIfNothingWereFused) {
+TEST_P(Rounding, HueOfTensorsIsNotFused) {
   compare([](auto in, float factor, auto out) { shift_hue_rows(in, kCount, factor / 5, out); },
           [](const int(&rgb)[3], int c, float factor) {
             float v[3];

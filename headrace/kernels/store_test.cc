@@ -81,7 +81,7 @@ class Store : public testing::TestWithParam<SimdLevel> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-TEST_P(Store, RowsEqualTheTableAndNothingElseIsWritten) {
+TEST_P(Store, RowsEqualTheTableAndWritesStayInBounds) {
   std::mt19937 engine(9);
   for (DType dtype : kDTypes) {
     const size_t bytes = size_of(dtype);
@@ -165,7 +165,7 @@ TEST_P(Store, InterleavedRowsEqualTheTables) {
 
 INSTANTIATE_TEST_SUITE_P(Levels, Store, testing::ValuesIn(available_levels()), level_name);
 
-TEST(StoreTable, ArithmeticIsRefusedWhereOneValueDiffers) {
+TEST(StoreTable, ArithmeticIsNotUsedIfOneValueDiffers) {
   std::array<double, 256> values = affine_values(kImageNetRed);
   EXPECT_TRUE(make_store_table(DType::kFloat32, values, kImageNetRed).arithmetic);
   values[200] = std::nextafter(static_cast<float>(values[200]), 1000.0f);

@@ -64,7 +64,7 @@ class FrameKernelLevels : public testing::TestWithParam<SimdLevel> {
   }
 };
 
-TEST_P(FrameKernelLevels, PowersFollowTheDefinition) {
+TEST_P(FrameKernelLevels, PowersEqualTheDefinition) {
   for (const int n :
        {1,   2,   3,   4,   5,   6,   7,   8,   9,   10,  11,   12,   13,   14,  15,  16,
         20,  22,  24,  25,  27,  30,  49,  64,  77,  98,  100,  120,  121,  125, 150, 169,
@@ -104,7 +104,7 @@ TEST(Turns, AreSinesAndCosines) {
   EXPECT_EQ(unit_root(1, 2).sine, 0);
 }
 
-TEST_P(FrameKernelLevels, ABlockIsGatheredAndScattered) {
+TEST_P(FrameKernelLevels, BlocksAreGatheredAndScattered) {
   const FrameKernels& kernels = frame_kernels();
   const auto lanes = size_t(kernels.lanes);
   for (const int length : {1, 2, 3, 4, 5, 17, 64}) {

@@ -77,7 +77,7 @@ TEST(DctRows, AreOrthonormal) {
   EXPECT_NEAR(weight(dct_rows(3, 4, false), 1, 0), 2 * std::cos(std::numbers::pi / 8), 1e-7);
 }
 
-TEST(Windows, EqualTheDefinitionsOfTheirNames) {
+TEST(Windows, EqualTheirDefinitions) {
   for (const int n : {1, 2, 5, 400}) {
     for (const bool periodic : {true, false}) {
       const std::vector<float> hann = window_of(WindowShape::kHann, n, periodic),

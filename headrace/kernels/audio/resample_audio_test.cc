@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compared with torchaudio's definition in float64, dense.
+// Compared with torchaudio's definition, as a dense matrix in float64.
 #include "headrace/kernels/audio/resample_audio.h"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ TEST(AudioResampler, EqualsTorchaudiosFilterAtEachLevel) {
   }
 }
 
-TEST(AudioResampler, ASegmentAloneEqualsThatPartOfTheWholeExactly) {
+TEST(AudioResampler, ASegmentEqualsTheSameRangeOfTheWholeSignalExactly) {
   const std::vector<float> in = audio(3000);
   const auto whole_length = int64_t(in.size());
   for (const auto& [from, to] :
@@ -121,7 +121,7 @@ TEST(AudioResampler, ASegmentAloneEqualsThatPartOfTheWholeExactly) {
   }
 }
 
-TEST(AudioResampler, KnowsTheOutputLength) {
+TEST(AudioResampler, PredictsTheOutputLength) {
   const AudioResampler resampler({.orig_freq = 44100, .new_freq = 16000});
   EXPECT_EQ(resampler.length_after(0), 0);
   EXPECT_EQ(resampler.length_after(1), 1);

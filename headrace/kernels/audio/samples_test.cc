@@ -45,7 +45,7 @@ std::vector<uint32_t> bits_of(const std::vector<float>& values) {
   return out;
 }
 
-TEST(Samples, AreTheSameFloatsAtEachLevel) {
+TEST(Samples, AreTheSameFloatsAtEachSimdLevel) {
   std::mt19937 random(1);
   std::vector<uint8_t> bytes(8 * 8 * 100);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());

@@ -89,7 +89,7 @@ TEST_P(BlurPicturesOn, ImagesOfAllSizesAndTapsEqualTheCpus) {
   blurs.pictures.expect_made(get(to, blurs.pictures.to_bytes()), blurs.expected);
 }
 
-TEST_P(BlurPicturesOn, NothingIsDoneWithoutImages) {
+TEST_P(BlurPicturesOn, NoImagesMeanNoWork) {
   EXPECT_EQ(BlurPictures{}.items(), 0);
   run_here(BlurPictures{});
 }

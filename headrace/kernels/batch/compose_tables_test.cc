@@ -46,7 +46,7 @@ TEST_P(ComposeTablesOn, ASetCombinesTheByteTableAndTheMap) {
   }
 }
 
-TEST_P(ComposeTablesOn, NothingIsDoneWithoutSets) {
+TEST_P(ComposeTablesOn, NoSetsMeanNoWork) {
   EXPECT_EQ(ComposeTables{.channels = 3}.items(), 0);
   run_here(ComposeTables{.channels = 3});
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets and batches of more than 2^32 bytes, in sparse memory of which only the touched pages exist.
+// Sets and batches of more than 2^32 bytes, in sparse memory: only pages that are touched are
+// allocated.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 

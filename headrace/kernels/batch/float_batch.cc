@@ -11,18 +11,19 @@ namespace {
 
 const ErrorCode kBadMap{
     "HR0864", ErrorKind::kConfig, "unsupported value range for a batch kernel",
-    "On a device, float32, float16 and bfloat16 images are cast among these types and normalized, in "
+    "On a device, float32, float16 and bfloat16 images are cast among these types and normalized, "
+    "in "
     "at most four transforms, by a mean and a nonzero standard deviation per channel."};
 
 void check_dtype(DType dtype) {
   if (dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16) return;
   raise(kBadMap,
-        "a float is float32, float16 or bfloat16 (got " + std::string(name_of(dtype)) + ")");
+        "dtype must be float32, float16 or bfloat16 (got " + std::string(name_of(dtype)) + ")");
 }
 
 void check_values(const char* name, std::span<const float> values) {
   if (!values.empty() && values.size() <= 4) return;
-  raise(kBadMap, std::string(name) + " needs a value for each of 1 to 4 channels (got " +
+  raise(kBadMap, std::string(name) + " must have 1 to 4 values, one per channel (got " +
                      std::to_string(values.size()) + ")");
 }
 

@@ -147,9 +147,9 @@ std::string message_of(const Function& function) {
   return "";
 }
 
-TEST(FloatMap, RefusesUnsupportedConversions) {
+TEST(FloatMap, RejectsUnsupportedConversions) {
   EXPECT_EQ(message_of([] { FloatMap map(DType::kUInt8); }),
-            "HR0864 unsupported value range for a batch kernel: a float is float32, float16 or "
+            "HR0864 unsupported value range for a batch kernel: dtype must be float32, float16 or "
             "bfloat16 (got uint8)");
   const float none[] = {0.0f};
   EXPECT_NE(message_of([&] {
@@ -158,7 +158,7 @@ TEST(FloatMap, RefusesUnsupportedConversions) {
             std::string::npos);
   EXPECT_NE(message_of([&] {
               FloatMap(DType::kFloat32).normalize({}, kStd);
-            }).find("mean needs a value for each of 1 to 4 channels (got 0)"),
+            }).find("mean must have 1 to 4 values, one per channel (got 0)"),
             std::string::npos);
   FloatMap map(DType::kFloat32);
   for (int i = 0; i < FloatMap::kMaxSteps; ++i) map.normalize(kMean, kStd);

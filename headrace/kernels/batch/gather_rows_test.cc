@@ -10,7 +10,7 @@ namespace {
 
 class GatherRowsOn : public OnTestDevice {
  protected:
-  // NumPy's rows[indices], byte by byte.
+  // Compares with NumPy's rows[indices], byte by byte.
   static std::vector<uint8_t> expected(const std::vector<uint8_t>& rows, size_t row_bytes,
                                        const std::vector<int64_t>& indices) {
     std::vector<uint8_t> batch;
@@ -42,7 +42,7 @@ TEST_P(GatherRowsOn, GathersRowsOfAnySizeAndAlignment) {
   }
 }
 
-TEST_P(GatherRowsOn, AShuffledEpochGivesEveryRowOnceInTheOrderOfThePermutation) {
+TEST_P(GatherRowsOn, AShuffledEpochGivesEveryRowOnceInPermutationOrder) {
   TestDraws draws(2);
   for (const int count : {1, 2, 3, 17, 64, 100, 1000, 1025}) {
     const auto rows = draws.values<uint32_t>(count);
@@ -81,7 +81,7 @@ TEST_P(GatherRowsOn, ASliceIsACopyOfConsecutiveRows) {
   }
 }
 
-TEST_P(GatherRowsOn, NothingIsDoneForNoRowsOrEmptyRows) {
+TEST_P(GatherRowsOn, NoRowsOrEmptyRowsMeanNoWork) {
   const auto rows = put(std::vector<uint8_t>(16));
   EXPECT_EQ(GatherRows(rows, 16, RowChoice::slice(0), rows, 0).items(), 0);
   EXPECT_EQ(GatherRows(rows, 0, RowChoice::slice(0), rows, 5).items(), 0);
@@ -89,7 +89,7 @@ TEST_P(GatherRowsOn, NothingIsDoneForNoRowsOrEmptyRows) {
   run_here(GatherRows(nullptr, 0, RowChoice::slice(0), nullptr, 9));
 }
 
-TEST(GatherRows, CountsItemsAndOffsetsPastFourGigabytes) {
+TEST(GatherRows, CountsItemsAndOffsetsBeyond4GiB) {
   // Only checks how the work is split: 40 million rows of 3072 bytes are 123 GB.
   EXPECT_EQ(GatherRows(nullptr, 3072, RowChoice::slice(0), nullptr, 40'000'000).items(),
             40'000'000);

@@ -9,9 +9,9 @@ namespace {
 
 const ErrorCode kRefused{
     "HR0860", ErrorKind::kResource, "CUDA kernel launch failed",
-    "A kernel could not be launched. If CUDA names a cause other than the kernel (an illegal "
-    "address, a lost device), an earlier call on this device failed, and every later one fails "
-    "with the same name: CUDA_LAUNCH_BLOCKING=1 shows which was the first. `no kernel image` "
+    "A kernel could not be launched. If CUDA reports an error that this launch cannot cause (an "
+    "illegal address, a lost device), an earlier call on this device failed, and every later call "
+    "repeats its error; CUDA_LAUNCH_BLOCKING=1 shows which call failed first. `no kernel image` "
     "means a GPU older than those the library is built for."};
 
 const ErrorCode kNoKernels{

@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-TEST(Lane, EveryElementOfEveryRangeBelongsToTheLaneOfItsNumber) {
+TEST(Lane, EveryElementBelongsToTheLaneOfItsIndexModuloTheLanes) {
   for (const int count : {1, 2, 5, 32}) {
     for (int begin = 0; begin < 70; ++begin) {
       std::multiset<int32_t> taken;
@@ -27,7 +27,7 @@ TEST(Lane, EveryElementOfEveryRangeBelongsToTheLaneOfItsNumber) {
   }
 }
 
-TEST(Launch, WithoutAGpuItIsAnError) {
+TEST(Launch, FailsWithoutAGpu) {
   if (cuda_devices().count > 0) GTEST_SKIP() << "there is a GPU";
   const char row[16] = {};
   char batch[16] = {};

@@ -89,7 +89,7 @@ class MixRowsOn : public OnTestDevice {
   }
 };
 
-TEST_P(MixRowsOn, FloatsAreBlendedOrCopiedByTheRowBeforeThem) {
+TEST_P(MixRowsOn, FloatsAreBlendedWithOrReplacedByThePreviousRow) {
   TestDraws draws(1);
   for (int round = 0; round < 40; ++round) {
     const Pictures shape{draws.between(1, 12), draws.between(1, 4), draws.between(1, 9),
@@ -145,7 +145,7 @@ TEST_P(MixRowsOn, SixteenBitsAreMixedInTheirOwnDtype) {
   }
 }
 
-TEST_P(MixRowsOn, NothingIsDoneWithoutGroups) {
+TEST_P(MixRowsOn, NoGroupsMeanNoWork) {
   EXPECT_EQ((MixRows{.height = 4, .lines = 12, .samples = 9}.items()), 0);
   run_here(MixRows{.height = 4, .lines = 12, .samples = 9});
 }

@@ -219,7 +219,7 @@ TEST_P(PictureBatchOn, CropsPadsFlipsErasesAndMapsAsStepByStep) {
   }
 }
 
-TEST_P(PictureBatchOn, KeepsTheBitsOfElementsOfAnyWidth) {
+TEST_P(PictureBatchOn, PreservesTheBitsOfElementsOfAnyWidth) {
   TestDraws draws(12);
   for (int round = 0; round < 60; ++round) {
     expect_case<uint32_t, uint32_t>(draws, false);
@@ -245,7 +245,7 @@ TEST_P(PictureBatchOn, WritesOnlyItsOwnPartOfAWiderBatch) {
   EXPECT_EQ(get(out, 8), (std::vector<uint8_t>{1, 2, 3, 0xa5, 4, 5, 6, 0xa5}));
 }
 
-TEST_P(PictureBatchOn, NothingIsDoneForNoImagesAndNoPixels) {
+TEST_P(PictureBatchOn, NoImagesOrPixelsMeanNoWork) {
   PictureBatch batch{.from = PictureStrides::channels_first(3, 4, 4),
                      .channels = 3,
                      .height = 4,
@@ -310,7 +310,7 @@ std::string message_of(const PictureBatch& batch) {
   return "";
 }
 
-TEST(PictureBatch, RefusesUnsupportedInputs) {
+TEST(PictureBatch, RejectsUnsupportedInputs) {
   PictureBatch batch{.channels = 5};
   EXPECT_EQ(message_of(batch),
             "HR0862 unsupported input for a batch kernel: an image of a batch has 1 to 4 "

@@ -96,7 +96,7 @@ std::vector<int> sizes(int first, int last, int step = 1) {
   return all;
 }
 
-TEST(ResizeAxis, HasTheCpusNumbersForEverySizeUpTo72) {
+TEST(ResizeAxis, EqualsTheCpusTablesForEverySizeUpTo72) {
   for (int filter = 0; filter < 10; ++filter) {
     for (int output = 1; output <= 72; ++output) {
       expect_the_cpus_numbers(Filter(filter), sizes(1, 72), output);
@@ -104,7 +104,7 @@ TEST(ResizeAxis, HasTheCpusNumbersForEverySizeUpTo72) {
   }
 }
 
-TEST(ResizeAxis, HasTheCpusNumbersForEverySizeOfAPhoto) {
+TEST(ResizeAxis, EqualsTheCpusTablesForEverySizeOfAPhoto) {
   for (const Filter filter : {Filter::kBox, Filter::kBilinear, Filter::kBicubic}) {
     for (const int output : {224, 256}) {
       expect_the_cpus_numbers(filter, sizes(1, 700), output);

@@ -245,7 +245,7 @@ TEST_P(ResizeBatchOn, EqualsPillow13) {
   }
 }
 
-TEST_P(ResizeBatchOn, NothingIsDoneForNoImages) {
+TEST_P(ResizeBatchOn, NoImagesMeanNoWork) {
   const ResizeTo to{
       .channels = 3, .height = 4, .width = 4, .strides = PictureStrides::channels_last(3, 4, 4)};
   EXPECT_TRUE(resize(to, {}, {}).empty());
@@ -377,7 +377,7 @@ std::string message_of(const ResizeTo& to, const std::vector<ResizeWindow>& wind
   return "";
 }
 
-TEST(ResizeBatch, RefusesUnsupportedResizes) {
+TEST(ResizeBatch, RejectsUnsupportedResizes) {
   EXPECT_EQ(message_of({.height = 0, .width = 5}, {}),
             "HR0863 invalid batch resize: a batch cannot be resized to 0 x 5");
   EXPECT_EQ(message_of({.channels = 7, .height = 5, .width = 5}, {}),

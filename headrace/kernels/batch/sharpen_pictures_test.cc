@@ -59,7 +59,7 @@ TEST_P(SharpenPicturesOn, ImagesOfAllSizesEqualTheCpus) {
   pictures.expect_made(get(to, pictures.to_bytes()), expected);
 }
 
-TEST_P(SharpenPicturesOn, NothingIsDoneWithoutImages) {
+TEST_P(SharpenPicturesOn, NoImagesMeanNoWork) {
   EXPECT_EQ(SharpenPictures{}.items(), 0);
   run_here(SharpenPictures{});
 }

@@ -73,7 +73,7 @@ TEST_P(AnchorMatch, EqualsMatchingOneAnchorAtATime) {
   }
 }
 
-TEST_P(AnchorMatch, GivesAnAnchorEvenWithoutOverlap) {
+TEST_P(AnchorMatch, ReturnsAnAnchorEvenWithoutOverlap) {
   AnchorColumns columns;
   for (int i = 0; i < 20; ++i) columns.add(0, 0, 1, 1);
   AnchorMatches matches(columns, 0.5f);

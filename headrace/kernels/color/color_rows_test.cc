@@ -80,7 +80,7 @@ TEST(Quotients, ByTheInverseAreCorrectlyRounded) {
 
 // Every SIMD level gives the same result as the scalar reference, which tests/test_colors.py
 // compares with the libraries, and both stop at the end of a row.
-TEST_P(ColorRows, RowsOfEveryLengthEqualTheScalarForm) {
+TEST_P(ColorRows, RowsOfEveryLengthEqualTheScalarReference) {
   std::mt19937 random(4);
   using Change = std::function<void(const uint8_t* const*, int, uint8_t* const*)>;
   const std::vector<Change> changes{

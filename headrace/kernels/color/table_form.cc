@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Note [Lines by their upper and lower bits]: the value of a line is the sum of a term for the
-// upper four bits and a term for the lower four. Each term is an integer and a fraction, and the
-// sum's integer is one more if the two fractions add up to 1 or more. Only the order of the 16
-// fractions of either kind matters, and it fits into bytes: `rank` is the number of lower fractions
-// with which an upper one reaches 1, `order` the number of lower ones that need less than this one.
-// So five 16-byte shuffles give the same results as a lookup with 16 of them.
+// Note [Lines by their upper and lower bits]: a line, slope * value + offset, is the sum of a term
+// for the value's upper four bits and a term for its lower four. Each term is an integer and a
+// fraction, and the sum's integer is one more if the two fractions add up to 1 or more. Only the
+// order of the 16 fractions of either kind matters, and it fits into bytes: `rank` is the number of
+// lower fractions with which an upper fraction reaches 1, `order` the number of lower fractions
+// that need less than this one to reach 1. So five 16-byte shuffles give the same results as a
+// table lookup, which takes 16.
 #include <algorithm>
 #include <cmath>
 

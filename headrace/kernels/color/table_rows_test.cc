@@ -106,7 +106,7 @@ TEST_P(TableRows, MasksAndMirroringHaveAnArithmeticForm) {
   }
 }
 
-TEST_P(TableRows, AWrongGuessGivesNoArithmeticForm) {
+TEST_P(TableRows, AWrongGuessIsNotAccepted) {
   std::mt19937 random(7);
   const Table table = table_of([&](int) { return random(); });
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();

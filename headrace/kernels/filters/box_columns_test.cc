@@ -44,7 +44,7 @@ TEST_P(BoxColumns, EqualTheSumsForEveryHeightAndRadius) {
 }
 
 // Sums never exceed 32 bits, and a constant picture is unchanged.
-TEST_P(BoxColumns, WhiteStaysWhite) {
+TEST_P(BoxColumns, WhiteRemainsWhite) {
   for (const float radius : {0.3f, 5.6f, 1700.2f}) {
     const std::vector<uint8_t> white(5 * kBoxColumns, 255);
     std::vector<uint8_t> out(white.size());

@@ -23,7 +23,7 @@ class SharpenRows : public testing::TestWithParam<SimdLevel> {
   void TearDown() override { set_simd_level(available_levels().back()); }
 };
 
-TEST_P(SharpenRows, EqualTheDefinitionForEveryWidthExceptAtTheEnds) {
+TEST_P(SharpenRows, EqualTheDefinitionForEveryWidthAndKeepTheEnds) {
   std::mt19937 random(6);
   for (int width = 1; width < 120; ++width) {
     std::vector<uint8_t> rows[3];

@@ -100,7 +100,7 @@ TEST_P(HuffmanImages, PhotosHaveLibjpegsCoefficients) {
   for (int lanes = 1; lanes <= kMaxLanes; ++lanes) expect_equal(pictures, lanes);
 }
 
-TEST_P(HuffmanImages, OddFilesHaveLibjpegsCoefficients) {
+TEST_P(HuffmanImages, UnusualFilesHaveLibjpegsCoefficients) {
   const std::vector<Picture> pictures = pictures_below("jpeg_variants", 10000);
   if (pictures.empty()) GTEST_SKIP() << "HEADRACE_TEST_DATA is not set";
   expect_equal(pictures, 4);

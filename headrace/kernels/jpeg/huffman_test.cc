@@ -168,7 +168,7 @@ int check_all(const std::vector<Stream>& streams, int max_mcus, Random& random) 
   return runs;
 }
 
-TEST_P(Huffman, AnySymbolsOfAnyTablesAreDecodedAccordingToTheStandard) {
+TEST_P(Huffman, AllSymbolsOfAllTablesAreDecodedAsInTheStandard) {
   int runs = 0;
   for (uint32_t seed = 0; seed < 150; ++seed) {
     Random random(seed);
@@ -183,7 +183,7 @@ TEST_P(Huffman, AnySymbolsOfAnyTablesAreDecodedAccordingToTheStandard) {
   EXPECT_GT(runs, 300);
 }
 
-TEST_P(Huffman, RandomBytesAreDecodedOrSuspiciousAndStayInBounds) {
+TEST_P(Huffman, RandomBytesAreNeverReadOutOfBounds) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
     std::vector<Stream> streams;
@@ -201,7 +201,7 @@ TEST_P(Huffman, RandomBytesAreDecodedOrSuspiciousAndStayInBounds) {
   }
 }
 
-TEST_P(Huffman, TruncatedDataIsSuspiciousButExactlySufficientDataIsNot) {
+TEST_P(Huffman, TruncatedDataIsSuspiciousButCompleteDataIsNot) {
   Random random(7);
   int complete = 0;
   for (int round = 0; round < 25; ++round) {
@@ -306,7 +306,7 @@ TEST(HuffmanTable, AcceptsTheTablesThatLibjpegAccepts) {
   EXPECT_LT(refused, 1800);
 }
 
-TEST(HuffmanTable, ATableCanBeRebuiltAndIsUnchangedIfRefused) {
+TEST(HuffmanTable, ATableCanBeRebuiltAndIsUnchangedIfTheSpecIsRejected) {
   Random random(5);
   Stream stream = Stream::with_tables(random, false);
   HuffmanTable table;
@@ -322,7 +322,7 @@ TEST(HuffmanTable, ATableCanBeRebuiltAndIsUnchangedIfRefused) {
   EXPECT_EQ(&table.tables(), tables);
 }
 
-TEST(HuffmanTable, TablesOfOneSpecAreSharedAndOutliveTheFirst) {
+TEST(HuffmanTable, TablesOfOneSpecAreShared) {
   Random random(6);
   Stream stream = Stream::with_tables(random, false);
   auto first = std::make_unique<HuffmanTable>();

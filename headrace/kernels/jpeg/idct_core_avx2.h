@@ -4,8 +4,8 @@
 // idct_core_avx512.h.
 //
 //   IdctTwos twos(table.step.data(), stride);
-//   two.group[v] = ...;     // the v-th 16 bytes of both blocks, in the order of
-//   twos.add(two, out);     //   Note [Order of a block]; out: 8 rows of 16 samples
+//   two.group[v] = ...;     // the v-th 16 bytes of both blocks (see Note [Order of a block])
+//   twos.add(two, out);     // out: 8 rows of 16 samples
 //   twos.finish();          // writes the last ones
 #pragma once
 

@@ -4,8 +4,8 @@
 //
 // Usage with coefficients in registers:
 //   IdctQuads quads(table.step.data(), stride);
-//   quad.group[v] = ...;      // the v-th 16 bytes of each of the four blocks, in the order of
-//   quads.add(quad, out);     //   Note [Order of a block]; out: 8 rows of 32 samples
+//   quad.group[v] = ...;      // the v-th 16 bytes of each block (see Note [Order of a block])
+//   quads.add(quad, out);     // out: 8 rows of 32 samples
 //   quads.finish();           // writes the last ones
 #pragma once
 

@@ -168,7 +168,7 @@ class Idct : public testing::TestWithParam<SimdLevel> {
   std::mt19937 engine_{11};
 };
 
-TEST_P(Idct, EqualsLibjpegTurboForTheImagesOfEncoders) {
+TEST_P(Idct, EqualsLibjpegTurboForEncodedImages) {
   for (int pass = 0; pass < 40; ++pass) {
     const int filled = between(1, 64), step = between(1, 60);
     expect_equal(make_blocks(200,
@@ -231,7 +231,7 @@ TEST_P(Idct, EqualsLibjpegTurboForEverySingleCoefficient) {
   }
 }
 
-TEST_P(Idct, ReadsRunsOfBlocksAndNothingElse) {
+TEST_P(Idct, ReadsOnlyRunsOfBlocks) {
   for (int count = 1; count <= 21; ++count) {
     const std::vector<Block> blocks =
         make_blocks(count, [&](int i) { return between(-200, 200) / (i + 1); });

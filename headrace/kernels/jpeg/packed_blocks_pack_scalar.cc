@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes packed rows on any CPU. The reference for the other SIMD level.
+// Writes packed rows on any CPU. The reference for the other SIMD levels.
 #include "headrace/kernels/jpeg/packed_blocks_levels.h"
 // These need the definitions above.
 #include "headrace/kernels/jpeg/packed_blocks_pack_loops.h"

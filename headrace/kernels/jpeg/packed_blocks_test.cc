@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of blocks are made here coefficient by coefficient, so that every code of the form occurs;
-// reading must restore them, at every SIMD level.
+// Builds rows of blocks coefficient by coefficient, so that every code of the format occurs;
+// reading must restore them at every SIMD level.
 #include "headrace/kernels/jpeg/packed_blocks.h"
 
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ class Draw {
   std::mt19937 engine_;
 };
 
-// A kind of block: magnitude, number of coefficients, how far up the zigzag, how the DC values
-// vary.
+// A kind of block: magnitude, number of coefficients, position of the last one in zigzag order,
+// range of the DC values.
 struct Kind {
   int levels = 4;    // bits of the largest coefficient
   int percent = 30;  // fraction of the coefficients that are nonzero
@@ -119,7 +119,7 @@ TEST_P(PackedBlocks, AreRestoredUnchanged) {
   }
 }
 
-TEST_P(PackedBlocks, OfAnyRangeEqualThoseOfTheRow) {
+TEST_P(PackedBlocks, OfAnyRangeEqualTheRowsBlocks) {
   Draw draw(2);
   for (int round = 0; round < 300; ++round) {
     const Kind kind{draw.between(1, 9), draw.between(0, 100), draw.between(0, 63), 200, true};
@@ -133,7 +133,7 @@ TEST_P(PackedBlocks, OfAnyRangeEqualThoseOfTheRow) {
   }
 }
 
-TEST_P(PackedBlocks, MayHoldAnySixteenBits) {
+TEST_P(PackedBlocks, MayHoldAny16BitValues) {
   Coefficients blocks(64 * 9);
   const int16_t extremes[] = {-32768, 32767, -32767, 0, 1, -1, 16384, -16384};
   for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = extremes[(i * 5 + i / 64) % 8];
@@ -238,7 +238,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, PackedBlocks, testing::ValuesIn(available_forms
                            return name;
                          });
 
-TEST(PackedRows, UseEveryCodeOfTheForm) {
+TEST(PackedRows, UseEveryCodeOfTheFormat) {
   Draw draw(7);
   std::set<int> level_codes, dc_widths, lasts, shifts;
   for (const Kind& kind : all_kinds()) {
@@ -257,7 +257,7 @@ TEST(PackedRows, UseEveryCodeOfTheForm) {
   EXPECT_TRUE(lasts.contains(0) && lasts.contains(1) && lasts.contains(63));
 }
 
-TEST(PackedRows, ThatAreTruncatedAreRefused) {
+TEST(PackedRows, AreRejectedIfTruncated) {
   Draw draw(8);
   const Row row(blocks_of({6, 50, 63, 100}, 40, draw));
   for (size_t size = 0; size < row.size; ++size) {
@@ -270,7 +270,7 @@ TEST(PackedRows, ThatAreTruncatedAreRefused) {
   }
 }
 
-TEST(PackedRows, WithAGroupLongerThanItsStreamsAreRefused) {
+TEST(PackedRows, AreRejectedIfAGroupIsLongerThanItsStreams) {
   Draw draw(9);
   Row row(blocks_of({6, 50, 63, 100}, 16, draw));
   for (int j = 0; j < 4; ++j) {

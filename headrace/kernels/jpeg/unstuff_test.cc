@@ -43,7 +43,7 @@ class Unstuff : public testing::TestWithParam<SimdLevel> {
   }
 };
 
-TEST_P(Unstuff, LeavesOutStuffedZerosAndStopsAtMarkers) {
+TEST_P(Unstuff, RemovesStuffedZerosAndStopsAtMarkers) {
   std::mt19937 engine(1);
   for (int round = 0; round < 3000; ++round) {
     std::vector<uint8_t> in(engine() % 400);

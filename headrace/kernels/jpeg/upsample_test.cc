@@ -53,7 +53,7 @@ TEST_P(Upsample, H2V1WeightsTheNearerSampleThreeTimes) {
   }
 }
 
-TEST_P(Upsample, H2V2WeightsTheFourNearestNineThreeThreeOne) {
+TEST_P(Upsample, H2V2WeightsTheFourNearestSamples9To3To3To1) {
   for (int count = 1; count <= kMaxSamples; ++count) {
     const std::vector<uint8_t> in0 = row(count), in1 = row(count);
     const uint8_t *const near = in0.data() + kInFront, *const far = in1.data() + kInFront;

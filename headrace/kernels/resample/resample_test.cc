@@ -266,7 +266,7 @@ TEST_P(Resample, NeedsOnlyTheInputsUnderItsRange) {
   EXPECT_TRUE(axis.descending());
 }
 
-TEST_P(Resample, AnAxisThatKeepsItsSizeIsACopy) {
+TEST_P(Resample, AnAxisOfUnchangedSizeIsCopied) {
   ResampleAxis axis;
   axis.make(Filter::kBicubic, 50, 50, 10, 30, true, false);
   EXPECT_TRUE(axis.copies());
@@ -365,7 +365,7 @@ TEST(ResampleWide, EqualsPillow13) {
               [](uint8_t noise) { return float(noise) * 100 + 10000; });
 }
 
-TEST(PassOrder, IsPillow13s) {
+TEST(PassOrder, EqualsPillow13s) {
   EXPECT_FALSE(vertical_first(Filter::kBilinear, 100, 100, 50, 50));
   EXPECT_TRUE(vertical_first(Filter::kBilinear, 100, 301, 50, 200));   // 101 > 2 * 50
   EXPECT_FALSE(vertical_first(Filter::kBilinear, 100, 300, 50, 200));  // 100 = 2 * 50

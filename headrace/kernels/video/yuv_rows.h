@@ -10,7 +10,7 @@
 //   G = Y' + (U' green_u >> 16) + (V' green_v >> 16)
 //   B = Y' + (U' blue_u >> 16)                                               clipped to 0..255
 //
-// so a picture is darker by one on average than with the standards' matrix. (libswscale uses
+// so a picture is one level darker on average than with the standard's matrix. (libswscale uses
 // another path for frames of odd height; we use this one.) If chroma has all columns (4:4:4) we use
 // the same formula, and libswscale another one, which differs by up to 3.
 //

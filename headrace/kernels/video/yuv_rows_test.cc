@@ -194,7 +194,7 @@ std::array<double, 3> standard_rgb(YuvMatrix matrix, bool full, int bits, int y,
           luma + times(cb, 2 * (1 - kb) / chroma_size)};
 }
 
-TEST_P(YuvRows, OfMoreThanEightBitsAreTheStandardsMatrixRounded) {
+TEST_P(YuvRows, OfMoreThanEightBitsFollowTheStandardsMatrix) {
   std::mt19937 engine(4);
   constexpr int kCount = 20000;
   for (const YuvMatrix matrix : kMatrices) {
@@ -245,7 +245,7 @@ TEST_P(YuvRows, BlackGrayAndWhiteAreGray) {
 }
 
 // Samples that exceed their bit depth: any bytes, but the same on every SIMD level.
-TEST(DeepYuvRows, OfImpossibleSamplesAreEqualOnAllLevels) {
+TEST(DeepYuvRows, OfOutOfRangeSamplesAreEqualAtAllSimdLevels) {
   Yuv<uint16_t> yuv = yuv_of<uint16_t>(100);
   std::mt19937 engine(5);
   for (auto& row : yuv) {
@@ -265,7 +265,7 @@ TEST(DeepYuvRows, OfImpossibleSamplesAreEqualOnAllLevels) {
   }
 }
 
-TEST(DeepRows, AreTheNearestBytes) {
+TEST(DeepRows, AreRoundedToTheNearestByte) {
   for (const int bits : {9, 10, 12, 16}) {
     const int most = (1 << bits) - 1;
     WideRow in(size_t(most) + 1);
