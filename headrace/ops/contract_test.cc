@@ -29,7 +29,7 @@ void for_each_step(Call&& call) {
     if (!op->takes(FieldKind::kImage)) continue;
     FieldState state = image_state({3, 5, 7});
     const bool floats = refusal([&] { planned(*op, state); }) != "accepted";
-    if (!floats && !is_picture(planned(*op, state).kind)) continue;  // its result is no picture
+    if (!floats && !is_picture(planned(*op, state).kind)) continue;  // its result is not a picture
     call(*record, *op, floats);
   }
 }
@@ -68,7 +68,7 @@ Rectangle rectangle_of(const Grid& grid) {
   return out;
 }
 
-TEST(EveryOperator, DocumentsWhichFieldsFollowItsImages) {
+TEST(EveryOperator, DocumentsWhichFieldsFollowTheImages) {
   const auto text = [](const char* name) { return doc_text(*Registry<OpRecord>::find(name)); };
   EXPECT_NE(text("CenterCrop").find("follow their images"), std::string::npos);
   EXPECT_EQ(text("Normalize"), Registry<OpRecord>::find("Normalize")->doc);
@@ -185,7 +185,7 @@ TEST(EveryOperator, GivesThePlannedResultForOddSizesAndOnePixel) {
 }
 
 // Everything accepted at plan time must work at run time; ASan detects samples mistaken for bytes.
-TEST(EveryOperator, AcceptsOrRefusesDTypesOtherThanUint8) {
+TEST(EveryOperator, AcceptsOrRejectsOtherDTypesThanUint8) {
   constexpr int kHeight = 23, kWidth = 27;
   struct Form {
     DType dtype;
@@ -233,7 +233,7 @@ TEST(EveryOperator, SameSeedGivesTheSameBytes) {
   });
 }
 
-TEST(EveryOperator, DrawsIfAndOnlyIfItIsDeclaredRandom) {
+TEST(EveryOperator, DrawsIfAndOnlyIfDeclaredRandom) {
   const std::vector<Picture> pictures = {pale(3)};
   for_each_step([&](const OpRecord& record, const Op& op, bool floats) {
     bool differs = false;
@@ -244,7 +244,7 @@ TEST(EveryOperator, DrawsIfAndOnlyIfItIsDeclaredRandom) {
   });
 }
 
-TEST(EveryOperator, GivesTheSameResultAloneAndAfterOtherRecords) {
+TEST(EveryOperator, GivesAResultIndependentOfEarlierRecords) {
   for_each_step([](const OpRecord&, const Op& op, bool floats) {
     const Picture picture{recipe_test::random_grid(3, 13, 17, 4)};
     const Grid alone = run(op, floats, {picture}, 6, 3);
@@ -257,7 +257,7 @@ TEST(EveryOperator, GivesTheSameResultAloneAndAfterOtherRecords) {
 }
 
 // For operators that act on rows alone and at most read pictures.
-TEST(EveryOperatorOnRows, ChangesTheRowsOfItsExampleAndNothingElse) {
+TEST(EveryOperatorOnRows, ChangesOnlyTheRowsOfItsExample) {
   int met = 0;
   for (const OpRecord* record : Registry<OpRecord>::all()) {
     if (!record->make) continue;

@@ -44,8 +44,8 @@ const ErrorCode kBadFill{
 
 const ErrorCode kNoAliasing{
     "HR0513", ErrorKind::kConfig, "antialias=False not supported",
-    "Resize equals Pillow's, which widens the filter when downscaling. antialias=False resizes as "
-    "torch resizes tensors without antialiasing, for compatibility with older models: \"nearest\" "
+    "Resize equals Pillow's, which widens the filter when downscaling. antialias=False resizes "
+    "like torch without antialiasing, for compatibility with older models: \"nearest\" "
     "and \"nearest-exact\" with any dtype, \"bilinear\" and \"bicubic\" with uint8. torch has no "
     "other filter without antialiasing, and weighs floats differently: omit antialias."};
 
@@ -78,7 +78,7 @@ Result<Size> common_size(const OpContext& context) {
     if (other == *size) continue;
     return Error{
         .code = &kSizesDiffer,
-        .what = "one is " + text_of(*size) + " (height x width), another " + text_of(other)};
+        .what = "one is " + text_of(*size) + " (height x width), another is " + text_of(other)};
   }
   return *size;
 }
@@ -188,7 +188,7 @@ Filter filter_from(std::string_view owner, const Arguments& arguments) {
   if (filter == Filter::kBicubic) return Filter::kBicubicNoAntialias;
   raise(kNoAliasing,
         "[" + std::string(owner) + "] \"" + interpolation + "\" does not support antialias=False",
-        "leave antialias out; \"nearest\", \"nearest-exact\", \"bilinear\" and \"bicubic\" support "
+        "omit antialias; \"nearest\", \"nearest-exact\", \"bilinear\" and \"bicubic\" support "
         "it");
 }
 
@@ -198,9 +198,9 @@ void check_filter(std::string_view owner, Filter filter, const FieldState& pictu
     return;
   }
   raise(kNoAliasing,
-        "[" + std::string(owner) + "] antialias=False is for uint8, and \"" + picture.name +
+        "[" + std::string(owner) + "] antialias=False is for uint8, but \"" + picture.name +
             "\" is " + std::string(name_of(picture.dtype)) + " here",
-        "put it before ToDtype, or leave antialias out");
+        "put it before ToDtype, or omit antialias");
 }
 
 Param interpolation_param() {
@@ -208,9 +208,9 @@ Param interpolation_param() {
       .name = "interpolation",
       .type = ParamType::kString,
       .doc =
-          "The filter for images. Pillow's nearest takes the pixel in the middle, so "
-          "\"nearest-exact\" is the same (not with antialias=False). Masks are always resized with "
-          "nearest, so that no new labels appear.",
+          "The filter for images. \"nearest\" samples at pixel centers, as in Pillow, so "
+          "\"nearest-exact\" gives the same result, except with antialias=False. Masks are always "
+          "resized with nearest, so that no new labels appear.",
       .fallback = std::string("bilinear"),
       .choices = {"nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos"}};
 }
@@ -297,8 +297,12 @@ Result<Geometry> resized_to(std::string_view owner, Size from, int64_t height, i
 Error too_small(std::string_view owner, Size picture, Size needed, std::string hint) {
   return {.code = &kTooSmall,
           .what = "[" + std::string(owner) + "] the crop is " + text_of(needed) +
-                  " (height x width), the image " + text_of(picture),
-          .hint = std::move(hint)};
+                  " (height x "
+                  "width), but "
+                  "the image is "
+                  "
+                  "+ text_of(picture),
+                      .hint = std::move(hint)};
 }
 
 }  // namespace headrace

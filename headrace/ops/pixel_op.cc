@@ -17,7 +17,7 @@ std::string text_of_channels(int64_t channels) {
 void PixelOp::plan(FieldState& field) const {
   if (field.kind == FieldKind::kMask) {
     raise_invalid_argument(name_, "\"" + field.name + "\" is a mask: its values are class ids",
-                           "leave it out of fields=; kinds={\"" + field.name +
+                           "remove it from fields=; kinds={\"" + field.name +
                                "\": \"image\"} says that it is an image");
   }
   if (field.kind != FieldKind::kImage) {
@@ -42,7 +42,7 @@ void PixelOp::plan_dtype(bool floats, const FieldState& image) const {
   if (image.dtype != DType::kUInt8 && !(floats && image.dtype == DType::kFloat32)) {
     raise_invalid_argument(name_,
                            std::string("works on uint8") + (floats ? " and float32" : "") +
-                               ", and \"" + image.name + "\" is " +
+                               ", but \"" + image.name + "\" is " +
                                std::string(name_of(image.dtype)) + " here",
                            "put it before ToDtype");
   }

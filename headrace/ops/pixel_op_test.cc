@@ -53,7 +53,7 @@ TEST(PixelOp, MeasuresTheResultOfEarlierSteps) {
   }
 }
 
-TEST(PixelOp, LeavesMasksAloneAndRefusesThemByName) {
+TEST(PixelOp, LeavesMasksUnchangedAndRejectsThemIfNamed) {
   const Darken op;
   EXPECT_FALSE(op.takes(FieldKind::kMask));
   EXPECT_TRUE(op.takes(FieldKind::kImage));
@@ -66,7 +66,7 @@ TEST(PixelOp, LeavesMasksAloneAndRefusesThemByName) {
             "HR0510 [Darken] \"label\" is a label field, and the transform works on images");
 }
 
-TEST(PixelOp, RefusesUnsupportedChannelsAndDTypes) {
+TEST(PixelOp, RejectsUnsupportedChannelsAndDTypes) {
   const Darken op;
   FieldState four = image_state({4, 5, 5}), floats = image_state({3, 5, 5}, DType::kFloat32);
   EXPECT_NE(refusal([&] { op.plan(four); }).find("on the 4 channels of"), std::string::npos);

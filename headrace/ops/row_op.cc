@@ -58,13 +58,13 @@ void check_box_rows(std::string_view owner, const FieldState& field) {
   check_boxes(owner, field);
   if (field.shape.size() == 2) return;
   raise_invalid_argument(owner,
-                         "drops rows of boxes, and \"" + field.name + "\" is " + text_of(field),
+                         "drops rows of boxes, but \"" + field.name + "\" is " + text_of(field),
                          "boxes of shape (rows, 4)");
 }
 
 std::string why_not_rotated(std::string_view owner, const FieldState& follower) {
   if (follower.kind != FieldKind::kBoxes || !is_rotated(follower.box_format)) return {};
-  return std::string(owner) + " computes with boxes that are not rotated, and \"" + follower.name +
+  return std::string(owner) + " works on boxes that are not rotated, but \"" + follower.name +
          "\" is " + std::string(name_of(follower.box_format));
 }
 

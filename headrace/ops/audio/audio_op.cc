@@ -59,7 +59,7 @@ void AudioOp::plan(FieldState& field) const {
   if (field.kind != FieldKind::kAudio || field.dtype != DType::kFloat32) {
     raise_invalid_argument(
         name_,
-        "\"" + field.name + "\" is " + text_of(field) + ", and the transform needs float32 audio",
+        "\"" + field.name + "\" is " + text_of(field) + ", but the transform needs float32 audio",
         "put it before transforms whose result is not a waveform");
   }
   plan_audio(field);
@@ -84,7 +84,7 @@ void ClipOp::plan_audio(FieldState& audio) const {
   const int64_t there = audio.shape[1];
   if (!pads_ && there >= 0 && there < frames_) {
     raise_invalid_argument(name(),
-                           "the clip has " + std::to_string(frames_) + " frames and \"" +
+                           "the clip has " + std::to_string(frames_) + " frames, but \"" +
                                audio.name + "\" " + std::to_string(there) + " at this point",
                            "pad_if_needed=True, or a shorter clip");
   }
@@ -100,10 +100,10 @@ bool ClipOp::predict_audio(Predicted& value, Draws) const {
 Result<void> ClipOp::apply_to(FieldValue& audio, Draws draws, Renderer& renderer) const {
   const int64_t there = frames_of(audio);
   if (there < frames_ && !pads_) {
-    return Error{
-        .code = &kTooShort,
-        .what = "it has " + std::to_string(there) + " frames, the clip " + std::to_string(frames_),
-        .hint = "pad_if_needed=True adds silence"};
+    return Error{.code = &kTooShort,
+                 .what = "it has " + std::to_string(there) + " frames, but the clip has " +
+                         std::to_string(frames_),
+                 .hint = "pad_if_needed=True adds silence"};
   }
   return take_frames(audio, begin_of(there, draws), frames_, renderer);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clips of audio of any length. ops/spectral/spectral_contract_test.cc tests the contract of all
-// audio operators; tests/test_audio_operators.py compares with torchaudio.
+// Tests clips from audio of any length. ops/spectral/spectral_contract_test.cc tests the contract
+// of all audio operators; tests/test_audio_operators.py compares with torchaudio.
 #include "headrace/ops/audio/audio_op.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(RandomClip, TakesEveryPositionEquallyOften) {
   for (const auto& [place, count] : counts) EXPECT_NEAR(count, 1000, 150) << place;
 }
 
-TEST(AudioClip, OfShorterAudioIsAnErrorUnlessItMayPad) {
+TEST(AudioClip, IsAnErrorForShorterAudioUnlessPaddingIsEnabled) {
   FieldValue value = value_of({1, 2, 3}, 1);
   for (const char* name : {"RandomClip", "CenterClip"}) {
     const Result<void> done = apply(*op_of(name, {{"num_frames", int64_t{6}}}), value);

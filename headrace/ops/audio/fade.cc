@@ -13,8 +13,9 @@ namespace {
 
 const ErrorCode kShorterThanFade{
     "HR0541", ErrorKind::kData, "audio shorter than its fade",
-    "Fade affects fade_in_len samples at the start of the audio and fade_out_len at its end, and "
-    "this one has fewer. PadOrTrim before it gives all audio one length; or use a shorter fade."};
+    "Fade affects fade_in_len samples at the start of the audio and fade_out_len at its end, but "
+    "this audio has fewer samples. Put PadOrTrim before it to give all audio the same length, or "
+    "use a shorter fade."};
 
 // torch.linspace(0, 1, n)[i] in float32, which counts from both ends.
 float place(int64_t i, int64_t n) {
@@ -55,7 +56,7 @@ class Fade final : public WaveformOp {
     const int64_t frames = waveform.frames, in = std::ssize(in_), out = std::ssize(out_);
     if (frames < std::max(in, out)) {
       return Error{.code = &kShorterThanFade,
-                   .what = "it has " + std::to_string(frames) + " frames, the fades " +
+                   .what = "it has " + std::to_string(frames) + " frames, but the fades have " +
                            std::to_string(in) + " and " + std::to_string(out)};
     }
     for (int64_t c = 0; c < waveform.channels; ++c) {

@@ -95,9 +95,9 @@ const OpRecord kTrimSilence{
     .name = "TrimSilence",
     .doc =
         "Removes silence at both ends of an audio clip.\n\n"
-        "Audio, (channels, frames), becomes (channels, remaining frames): from the first window to "
-        "the last with a power no more than top_db below the loudest "
-        "one's. A window counts if any channel does. All of the audio is decoded; the resulting "
+        "Audio, (channels, frames), becomes (channels, remaining frames): from the first to the "
+        "last window whose power is at most top_db below the loudest window's, in any channel. "
+        "All of the audio is decoded; the resulting "
         "length is not known in advance.",
     .page = {.unseen = "it works on audio: [audio](audio.md)"},
     .params = {{.name = "top_db",

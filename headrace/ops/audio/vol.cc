@@ -30,10 +30,13 @@ std::unique_ptr<Op> make_vol(const Arguments& arguments) {
   const double gain = arguments.number("gain");
   const std::string& type = arguments.text("gain_type");
   if (type != "db" && gain < 0) {
-    raise_invalid_argument("Vol", "a gain of " + type + " is at least 0",
-                           "gain_type=\"db\" takes others");
+    raise_invalid_argument("Vol", "gain must not be negative if gain_type is \"" + type + "\"",
+                           "gain_type=\"db\" allows negative gains");
   }
-  if (type == "power" && gain == 0) raise_invalid_argument("Vol", "a power of 0 has no logarithm");
+  if (type == "power" && gain == 0)
+    raise_invalid_argument("Vol",
+                           "gain must be positive if "
+                           "gain_type is \"power\"");
   double ratio = gain;
   if (type == "power") ratio = std::pow(10.0, 10 * std::log10(gain) / 20);
   if (type == "db") ratio = std::pow(10.0, gain / 20);

@@ -14,7 +14,7 @@ namespace {
 
 const ErrorCode kMixedSizes{
     "HR0531", ErrorKind::kConfig, "images to mix differ in size",
-    "CutMix draws one box and cuts it from every image of a record, so these must be equal in "
+    "CutMix draws one box per record and replaces it in every image, so these must be equal in "
     "size. Select the images to work on with fields=."};
 
 template <class Mixed>
@@ -69,14 +69,14 @@ std::optional<Spec> MixingOp::beforehand(const FieldState& field) const {
   if (field.dtype == DType::kFloat32) {  // already encoded by another transform
     if (options_.classes > 0 && field.shape != Shape{options_.classes}) {
       raise_invalid_argument(name_, "num_classes is " + std::to_string(options_.classes) +
-                                        ", and \"" + field.name + "\" is " + text_of(field) +
+                                        ", but \"" + field.name + "\" is " + text_of(field) +
                                         " already");
     }
     return {};
   }
   if (options_.classes == 0) {
     raise_invalid_argument(
-        name_, "mixes labels, and must know the number of classes of \"" + field.name + "\" has",
+        name_, "mixes labels, but the number of classes of \"" + field.name + "\" is unknown",
         "set num_classes=N, the largest label plus one; or fields=\"image\" to leave labels "
         "unchanged");
   }
@@ -91,14 +91,14 @@ void MixingOp::plan(const FieldState& field) const {
   if (field.kind == FieldKind::kLabel) return;  // beforehand() makes the encoding
   if (field.kind == FieldKind::kTensor) {
     if (field.dtype == DType::kFloat32) return;
-    raise_invalid_argument(name_, "mixes float32 targets, and " + what);
+    raise_invalid_argument(name_, "mixes float32 targets, but " + what);
   }
   if (field.kind != FieldKind::kImage) {
-    raise_invalid_argument(name_, "mixes images and their labels, and \"" + field.name +
+    raise_invalid_argument(name_, "mixes images and their labels, but \"" + field.name +
                                       "\" is a " + std::string(name_of(field.kind)) + " field");
   }
   if (is_float(field.dtype) || (options_.uint8 && field.dtype == DType::kUInt8)) return;
-  raise_invalid_argument(name_, "mixes floating-point images, and " + what,
+  raise_invalid_argument(name_, "mixes floating-point images, but " + what,
                          field.dtype == DType::kUInt8
                              ? "put ToDtype(\"float32\", scale=True) before it, or pass uint8=True"
                              : "");
@@ -112,7 +112,7 @@ Result<Size> MixingOp::common_image_size(const GroupContext& context) const {
     const Size size{static_cast<int>(shape[1]), static_cast<int>(shape[2])};
     if (common && *common != size) {
       return Error{.code = &kMixedSizes,
-                   .what = "\"" + field.state->name + "\" is of another size"};
+                   .what = "\"" + field.state->name + "\" has a different size"};
     }
     common = size;
   }
@@ -156,7 +156,7 @@ std::vector<Param> mixing_params(std::string_view what_uint8_does) {
        .maximum = 1e6},
       {.name = "num_classes",
        .type = ParamType::kInt,
-       .doc = "Number of classes; None if labels already are float32 rows.",
+       .doc = "Number of classes; None if labels are already float32 rows.",
        .minimum = 1,
        .maximum = 1 << 24},
       {.name = "group",

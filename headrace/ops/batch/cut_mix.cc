@@ -68,8 +68,8 @@ class CutMix final : public MixingOp {
 const OpRecord kCutMix{
     .name = "CutMix",
     .doc =
-        "Replaces a box of each image by that of the record before it in its group, and mixes "
-        "labels in proportion.\n\n"
+        "Replaces a box in each image with the same box of the previous record in its group, and "
+        "mixes labels in proportion.\n\n"
         "Images, (C, H, W) of float32, float16 or bfloat16, keep shape and dtype; labels, one "
         "int64 each, become float32 (num_classes), which sums to 1. It runs once the batch is "
         "filled, over groups of positions of the epoch, so its result does not depend on ranks; "

@@ -32,7 +32,8 @@ class MixUp final : public MixingOp {
 const OpRecord kMixUp{
     .name = "MixUp",
     .doc =
-        "Blends each record of a group with the one before it, and their labels likewise.\n\n"
+        "Blends each record with the previous record in its group, and their labels in the same "
+        "proportion.\n\n"
         "Images, (C, H, W) of float32, float16 or bfloat16, keep shape and dtype; labels, one "
         "int64 each, become float32 (num_classes), which sums to 1. It runs once the batch is "
         "filled, over groups of positions of the epoch, so its result does not depend on ranks; "

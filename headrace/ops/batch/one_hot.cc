@@ -12,9 +12,9 @@ namespace {
 
 const ErrorCode kNoSuchClass{
     "HR0530", ErrorKind::kData, "label beyond num_classes",
-    "A label is to become a one-hot row over num_classes classes, but it is outside them. "
-    "num_classes is the largest label plus one: it is too small, or the record's label is wrong "
-    "(a -1 for \"unknown\", labels that start at 1)."};
+    "A label is not in the range 0 to num_classes - 1, so it cannot be one-hot encoded. "
+    "num_classes must be the largest label plus one: either it is too small, or the record's "
+    "label is wrong (-1 for \"unknown\", labels that start at 1)."};
 
 class OneHot final : public Op {
  public:
@@ -27,7 +27,7 @@ class OneHot final : public Op {
   void plan(FieldState& field) const override {
     if (field.dtype != DType::kInt64 || !field.shape.empty()) {
       raise_invalid_argument(
-          "OneHot", "\"" + field.name + "\" is " + text_of(field) + ", and a class is one int64");
+          "OneHot", "\"" + field.name + "\" is " + text_of(field) + ", but a class is one int64");
     }
     field.dtype = DType::kFloat32;
     field.shape = {classes_};

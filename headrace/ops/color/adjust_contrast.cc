@@ -34,8 +34,9 @@ const OpRecord kAdjustContrast{
     .doc =
         "Adjusts contrast: blends an image with its mean gray, or extrapolates away from it.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
-        "unchanged, and so are masks. It measures the image, so earlier transforms are rendered "
-        "first, which adds a pass. Above 65,793 pixels torch rounds its mean in another order, "
+        "unchanged, and so are masks. It needs the mean of the whole image, so earlier transforms "
+        "are executed first, which adds a pass. Above 65,793 pixels torch rounds its mean in "
+        "another order, "
         "and values may differ by 1.",
     .page = {.section = "Color transforms", .step = "T.AdjustContrast(1.8)"},
     .params = {{.name = "contrast_factor",

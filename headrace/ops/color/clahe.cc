@@ -203,8 +203,8 @@ const OpRecord kClaheRecord{
     .params =
         {{.name = "clip_limit",
           .type = ParamType::kFloats,
-          .doc = "Limit of a value's count in a tile, in multiples of the average "
-                 "count: a number; or (smallest, largest). 0: no limit.",
+          .doc = "Contrast limit: the maximum count of a value in a tile, as a multiple of the "
+                 "average count. A number, or (smallest, largest). 0: no limit.",
           .fallback = std::vector<double>{1, 4},
           .minimum = 0,
           .maximum = 256,

@@ -45,7 +45,7 @@ TEST(Grayscale, GivesThreeEqualChannelsOnRequest) {
   }
 }
 
-TEST(Grayscale, AGrayImageKeepsItsValues) {
+TEST(Grayscale, GrayImagesAreUnchanged) {
   const Grid gray = recipe_test::random_grid(1, 5, 7, 1);
   EXPECT_EQ(applied(*make_op("Grayscale"), gray), gray);
   const Grid three = applied(*make_op("Grayscale", {{"num_output_channels", int64_t{3}}}), gray);
@@ -60,7 +60,7 @@ TEST(Grayscale, DescribesItsOutput) {
   EXPECT_FALSE(op->moves());
 }
 
-TEST(Grayscale, RefusesUnsupportedInputs) {
+TEST(Grayscale, RejectsUnsupportedInputs) {
   EXPECT_EQ(refusal("Grayscale", {{"num_output_channels", int64_t{2}}}),
             "HR0510 [Grayscale] num_output_channels must be 1 or 3 (got 2)");
   EXPECT_EQ(plan_refusal("Grayscale", {}, image_state({4, 5, 5})).substr(0, 71),
@@ -68,7 +68,7 @@ TEST(Grayscale, RefusesUnsupportedInputs) {
   EXPECT_NE(plan_refusal("Grayscale", {}, mask_state()).find("is a mask"), std::string::npos);
   EXPECT_NE(plan_refusal("Grayscale", {{"arithmetic", std::string("pillow")}},
                          image_state({3, 5, 5}, DType::kFloat32))
-                .find("works on uint8, and \"image\" is float32 here"),
+                .find("works on uint8, but \"image\" is float32 here"),
             std::string::npos);
 }
 

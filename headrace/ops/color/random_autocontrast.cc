@@ -28,8 +28,8 @@ const OpRecord kRandomAutocontrast{
     .doc =
         "Stretches the values of each channel to 0 to 255, with probability p.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
-        "unchanged, and so are masks. It measures the image, so earlier transforms are rendered "
-        "first, which adds a pass.",
+        "unchanged, and so are masks. It needs statistics of the whole image, so earlier "
+        "transforms are executed first, which adds a pass.",
     .page = {.section = "Color transforms", .step = "T.RandomAutocontrast(1.0)"},
     .params = {probability_param("Probability of stretching a record's images."),
                arithmetic_param()},

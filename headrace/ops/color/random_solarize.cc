@@ -21,7 +21,7 @@ class RandomSolarize final : public RandomPixelOp {
     if (image.dtype == DType::kUInt8 || threshold_ <= 1) return;
     raise_invalid_argument(name(),
                            "threshold is " + text_of(ParamValue(threshold_)) +
-                               ", and white is 1 in \"" + image.name + "\", which is float32",
+                               ", but white is 1 in \"" + image.name + "\", which is float32",
                            "divide it by 255, or put the transform before ToDtype");
   }
   Result<void> change(OpContext& context, int field) const override {

@@ -15,8 +15,9 @@ namespace {
 
 const ErrorCode kMasksElsewhere{
     "HR0517", ErrorKind::kData, "masks do not match their image",
-    "CopyPaste cuts instances out by their masks, (rows, H, W), and these differ in height or "
-    "width from the record's image. Files were mixed up, or the masks were made for another size."};
+    "CopyPaste cuts out instances by their masks, (rows, H, W), but these differ from the "
+    "record's image in height or width. The files were mixed up, or the masks were made for "
+    "another size."};
 
 constexpr int kBlend = 2;  // pixels around a pasted instance that are blended in with it
 
@@ -147,7 +148,7 @@ class CopyPaste final : public PictureOp {
   void plan_picture(FieldState& picture) const override {
     if (picture.dtype == DType::kUInt8) return;
     raise_invalid_argument("CopyPaste",
-                           "works on uint8, and \"" + picture.name + "\" is " + text_of(picture),
+                           "works on uint8, but \"" + picture.name + "\" is " + text_of(picture),
                            "put it before ToDtype");
   }
 
@@ -271,8 +272,8 @@ const OpRecord kCopyPaste{
         "Images and masks, (C, H, W), uint8, of one size, with instance masks, (rows, H, W), "
         "uint8 or bool, 0 outside the instance; sizes are unchanged. The other record is "
         "resized to this one's size. Of its n instances, n are drawn with replacement, and each "
-        "drawn one is pasted once. Pixels that they hide are removed from the record's own "
-        "masks, and boxes, (rows, 4), shrink to what remains visible. Rows of both records are "
+        "distinct one is pasted once. Hidden pixels are removed from the record's own masks, and "
+        "boxes, (rows, 4), shrink to what remains visible. Rows of both records are "
         "concatenated, with those of their row group: first the record's own that are still "
         "visible, then the pasted ones.",
     .page = {.unseen = "it needs instance masks: [detection](detection.md)"},

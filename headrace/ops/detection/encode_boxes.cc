@@ -16,9 +16,9 @@ namespace headrace {
 namespace {
 
 const ErrorCode kTooManyRows{
-    "HR0515", ErrorKind::kResource, "rows of all anchors too large",
-    "EncodeBoxes gives each field of the row group one row per anchor, and for masks or keypoints "
-    "that exceeds what memory_limit leaves for one record. Omit such fields from the batch, with "
+    "HR0515", ErrorKind::kResource, "anchor rows exceed the memory limit",
+    "EncodeBoxes gives each field of the row group one row per anchor; for masks or keypoints, "
+    "that exceeds one record's share of memory_limit. Omit such fields from the batch, with "
     "the loader's fields=, or from the row group."};
 
 using Quad = std::array<float, 4>;
@@ -89,7 +89,7 @@ class EncodeBoxes final : public RowOp {
     }
     if (boxes.dtype != DType::kFloat32) {
       raise_invalid_argument("EncodeBoxes",
-                             "works on float32, and \"" + boxes.name + "\" is " + text_of(boxes));
+                             "works on float32, but \"" + boxes.name + "\" is " + text_of(boxes));
     }
     boxes.box_format = format_after(boxes.box_format);
   }
@@ -196,13 +196,13 @@ const OpRecord kEncodeBoxes{
                 .maximum = 1e6},
                {.name = "means",
                 .type = ParamType::kFloats,
-                .doc = "With offset: subtracted from the four numbers.",
+                .doc = "With offset: subtracted from the four offsets.",
                 .fallback = std::vector<double>{0, 0, 0, 0},
                 .min_count = 4,
                 .max_count = 4},
                {.name = "stds",
                 .type = ParamType::kFloats,
-                .doc = "With offset: the four numbers are divided by them.",
+                .doc = "With offset: divisors of the four offsets.",
                 .fallback = std::vector<double>{1, 1, 1, 1},
                 .minimum = 1e-9,
                 .min_count = 4,

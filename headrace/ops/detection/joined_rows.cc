@@ -12,13 +12,13 @@ namespace {
 
 const ErrorCode kRecordsDiffer{
     "HR0514", ErrorKind::kData, "records cannot be concatenated",
-    "A mosaic or a paste joins the rows of several records, and in one of these the fields of a "
-    "row group differ in row count. That record is bad by itself too."};
+    "Mosaic and CopyPaste concatenate the rows of several records, but in one of these the fields "
+    "of a row group differ in row count. That record would be bad on its own, too."};
 
 const ErrorCode kRowsTooLarge{
-    "HR0516", ErrorKind::kResource, "joined rows too large",
-    "A mosaic or a paste joins the rows of several records, and instance masks over its whole "
-    "canvas exceed what memory_limit leaves for one record. Use a smaller size, or a higher "
+    "HR0516", ErrorKind::kResource, "joined rows exceed the memory limit",
+    "Mosaic and CopyPaste concatenate the rows of several records; instance masks over the whole "
+    "canvas exceed one record's share of memory_limit. Use a smaller size, or a higher "
     "memory_limit."};
 
 }  // namespace
@@ -28,9 +28,9 @@ Result<void> check_row_counts(const Record& record, std::span<const int> rows) {
     const int64_t first = row_count(record.fields[rows.front()]);
     const int64_t its = row_count(record.fields[field]);
     if (its == first) continue;
-    return Error{
-        .code = &kRecordsDiffer,
-        .what = "one has " + std::to_string(first) + " and " + std::to_string(its) + " rows"};
+    return Error{.code = &kRecordsDiffer,
+                 .what = "fields of a record have " + std::to_string(first) + " and " +
+                         std::to_string(its) + " rows"};
   }
   return {};
 }
@@ -45,7 +45,8 @@ Result<void> join_records(std::span<Record* const> records, std::span<const int>
       bytes += parts.back()->bytes.size();
     }
     if (bytes > renderer.largest_value()) {
-      return Error{.code = &kRowsTooLarge, .what = "they take " + std::to_string(bytes) + " bytes"};
+      return Error{.code = &kRowsTooLarge,
+                   .what = "the joined rows take " + std::to_string(bytes) + " bytes"};
     }
     join_rows(parts);
   }

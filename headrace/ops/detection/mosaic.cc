@@ -93,12 +93,12 @@ class Mosaic final : public PictureOp {
     check_border("Mosaic", fill_, mask_fill_, picture);
     if (picture.dtype != DType::kUInt8) {
       raise_invalid_argument("Mosaic",
-                             "works on uint8, and \"" + picture.name + "\" is " + text_of(picture),
+                             "works on uint8, but \"" + picture.name + "\" is " + text_of(picture),
                              "put it before ToDtype");
     }
     constexpr int64_t kMaxBlended = 4;
     if (picture.shape[0] > kMaxBlended) {
-      raise_invalid_argument("Mosaic", "works on up to 4 channels, and \"" + picture.name +
+      raise_invalid_argument("Mosaic", "works on up to 4 channels, but \"" + picture.name +
                                            "\" is " + text_of(picture));
     }
     picture.shape = {picture.shape[0], canvas().height, canvas().width};
@@ -186,8 +186,8 @@ const OpRecord kMosaic{
         "bottom right, each resized to fit into size, touching the center and clipped at the "
         "canvas. Boxes, (rows, 4), follow their images, and the rows of all four are "
         "concatenated, with those of their row group; other fields are the record's own. A "
-        "RandomAffine or a crop after it restores the usual size, and of each image only the "
-        "visible part is decoded.",
+        "RandomAffine or a crop after it restores the usual size; then only the visible part of "
+        "each image is decoded.",
     .page = {.section = "Detection transforms", .step = "T.Mosaic((100, 130))"},
     .params =
         {{.name = "size",
@@ -209,8 +209,7 @@ const OpRecord kMosaic{
           .max_count = 2},
          {.name = "fill",
           .type = ParamType::kFloats,
-          .doc = "Fill value of images: one number, or "
-                 "one per channel, 0 to 255.",
+          .doc = "Fill value for the canvas: one number, or one per channel, 0 to 255.",
           .fallback = int64_t{114},
           .min_count = 1,
           .max_count = kMaxChannels},
@@ -220,8 +219,9 @@ const OpRecord kMosaic{
          {.name = "mix_within",
           .type = ParamType::kInt,
           .doc =
-              "Draw the other records from this many positions before the record's own, as other "
-              "loaders draw from recently decoded images. Each image is then decoded once, "
+              "Draw the other records from the last this many positions before the record's own, "
+              "as other loaders draw from recently decoded images. Each image is then decoded "
+              "once, "
               "whole, and kept for reuse. None: draw from the whole epoch.",
           .minimum = 1,
           .maximum = 1 << 20}},

@@ -184,7 +184,7 @@ const OpRecord kRandomIoUCrop{
           .min_count = 1},
          {.name = "trials",
           .type = ParamType::kInt,
-          .doc = "Windows to try per IoU.",
+          .doc = "Number of windows to try per IoU.",
           .fallback = int64_t{40},
           .minimum = 1,
           .maximum = 10000},

@@ -124,7 +124,7 @@ const OpRecord kRandomSizedBBoxSafeCrop{
          {.name = "erosion_rate",
           .type = ParamType::kFloat,
           .doc = "Fraction of the union of all boxes that may be cropped away, half on each side. "
-                 "0: none of it.",
+                 "0: none.",
           .fallback = 0.0,
           .minimum = 0,
           .maximum = 1},

@@ -125,8 +125,8 @@ class GaussianBlur final : public PixelOp {
         return Error{.code = &kTooSmallToBlur,
                      .what = "[GaussianBlur] kernel_size is " + std::to_string(kernel_.height) +
                              " x " + std::to_string(kernel_.width) +
-                             " (height x width), the image " + std::to_string(size.height) + " x " +
-                             std::to_string(size.width)};
+                             " (height x width), but the image is " + std::to_string(size.height) +
+                             " x " + std::to_string(size.width)};
       }
       Result<void> done = do_pass(context, field, gaussian_blur_pass(kernel_, sigma));
       if (!done) return done;

@@ -113,8 +113,8 @@ const OpRecord kMotionBlur{
                {.name = "allow_shifted",
                 .type = ParamType::kBool,
                 .doc =
-                    "Whether the middle of the line is off the pixel's center, by up to a quarter "
-                    "of the edge.",
+                    "Whether the middle of the line may be shifted from the pixel's center, by up "
+                    "to a quarter of the edge.",
                 .fallback = true},
                {.name = "angle_range",
                 .type = ParamType::kFloats,
@@ -126,8 +126,8 @@ const OpRecord kMotionBlur{
                 .max_count = 2},
                {.name = "direction_range",
                 .type = ParamType::kFloats,
-                .doc = "-1: the line ends at the pixel; 1: it begins there; 0: "
-                       "it is centered on it. Smallest and largest.",
+                .doc = "Range of the line's direction: -1 ends at the pixel, 1 starts at it, 0 is "
+                       "centered on it.",
                 .fallback = std::vector<double>{-1, 1},
                 .minimum = -1,
                 .maximum = 1,

@@ -16,7 +16,10 @@ class CornerCrop final : public PictureOp {
   Result<void> apply(OpContext& context) const override {
     return follow_by_size(context, [&](Size canvas) -> Result<Geometry> {
       const int free_x = canvas.width - size_.width, free_y = canvas.height - size_.height;
-      if (free_x < 0 || free_y < 0) return too_small(kCorner, canvas, size_, "a Resize before it");
+      if (free_x < 0 || free_y < 0)
+        return too_small(kCorner, canvas, size_,
+                         "put a Resize before "
+                         "it");
       const Window window{right_ ? free_x : 0, bottom_ ? free_y : 0, size_.width, size_.height};
       return Geometry().crop(window);
     });
@@ -28,7 +31,7 @@ class CornerCrop final : public PictureOp {
     if ((height >= 0 && height < size_.height) || (width >= 0 && width < size_.width)) {
       raise_invalid_argument(kCorner,
                              "the crop is larger than \"" + picture.name + "\" is at this point",
-                             "a Resize before it");
+                             "put a Resize before it");
     }
     picture.shape = {picture.shape[0], size_.height, size_.width};
   }

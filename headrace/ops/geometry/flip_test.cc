@@ -19,7 +19,7 @@ TEST(RandomVerticalFlip, MirrorsTopToBottom) {
             recipe_test::mirror_y(grid));
 }
 
-TEST(RandomFlips, ImageAndMaskStayTogether) {
+TEST(RandomFlips, ImageAndMaskAreFlippedTogether) {
   const auto op = make_op("RandomHorizontalFlip");
   const Grid image = coordinates(4, 6),
              mask = recipe_test::make_grid(1, 4, 6, [](int, int, int x) { return x; });
@@ -49,7 +49,7 @@ TEST(RandomFlips, ProbabilityIsChecked) {
             "HR0104 [RandomHorizontalFlip] p must be from 0 to 1 (got 1.5)");
 }
 
-TEST(RandomFlips, LabelsAreRefused) {
+TEST(RandomFlips, LabelsAreRejected) {
   EXPECT_EQ(
       plan_refusal("RandomHorizontalFlip", {}, {"label", FieldKind::kLabel, DType::kInt64, {}, {}}),
       "HR0511 \"label\" is a label field, and the transform works on images and masks");

@@ -117,9 +117,8 @@ const OpRecord kLetterbox{
                 .max_count = 2},
                {.name = "stride",
                 .type = ParamType::kInt,
-                .doc =
-                    "0 pads to size; otherwise edges are padded to multiples of this (Ultralytics' "
-                    "auto=True).",
+                .doc = "If not 0, edges are padded to multiples of this (Ultralytics' auto=True) "
+                       "instead of to size.",
                 .fallback = int64_t{0},
                 .minimum = 0,
                 .maximum = 1 << 16},

@@ -16,12 +16,12 @@ TEST(PadIfSmaller, PadsOnTheRightAndAtTheBottom) {
   EXPECT_EQ(applied(*op, kGrid), with_borders(kGrid, 0, 0, 0, 2, kColor));
 }
 
-TEST(PadIfSmaller, AnImageThatIsLargeEnoughIsUnchanged) {
+TEST(PadIfSmaller, LargeEnoughImagesAreUnchanged) {
   EXPECT_EQ(applied(*make_op("PadIfSmaller", {{"size", Ints{4, 5}}}), kGrid), kGrid);
   EXPECT_EQ(applied(*make_op("PadIfSmaller", {{"size", int64_t{1}}}), kGrid), kGrid);
 }
 
-TEST(PadIfSmaller, ThePlanKnowsTheMinimumSize) {
+TEST(PadIfSmaller, ThePlanHasTheMinimumSize) {
   const auto op = make_op("PadIfSmaller", {{"size", Ints{9, 4}}});
   EXPECT_EQ(planned(*op, image_state({3, 4, 5})).shape, (Shape{3, 9, 5}));
   EXPECT_EQ(planned(*op, image_state({3, -1, 3})).shape, (Shape{3, -1, 4}));

@@ -9,24 +9,24 @@ namespace pad_test {
 const Grid kGrid = recipe_test::random_grid(3, 4, 5, 1);
 constexpr double kBlack[] = {0, 0, 0}, kColor[] = {1, 2, 3};
 
-TEST(Pad, OneNumberIsAllBorders) {
+TEST(Pad, OneNumberSetsAllBorders) {
   EXPECT_EQ(applied(*make_op("Pad", {{"padding", int64_t{2}}}), kGrid),
             with_borders(kGrid, 2, 2, 2, 2, kBlack));
 }
 
-TEST(Pad, TwoNumbersAreLeftRightAndTopBottom) {
+TEST(Pad, TwoNumbersSetLeftRightAndTopBottom) {
   EXPECT_EQ(applied(*make_op("Pad", {{"padding", Ints{1, 3}}}), kGrid),
             with_borders(kGrid, 1, 3, 1, 3, kBlack));
 }
 
-TEST(Pad, FourNumbersAreLeftTopRightBottom) {
+TEST(Pad, FourNumbersSetLeftTopRightBottom) {
   const auto op = make_op("Pad", {{"padding", Ints{1, 2, 3, 4}}, {"fill", Ints{1, 2, 3}}});
   EXPECT_EQ(applied(*op, kGrid), with_borders(kGrid, 1, 2, 3, 4, kColor));
   EXPECT_EQ(planned(*op, image_state({3, 4, 5})).shape, (Shape{3, 10, 9}));
   EXPECT_EQ(planned(*op, image_state({3, -1, 5})).shape, (Shape{3, -1, 9}));
 }
 
-TEST(Pad, FillIsOfTheDtypeAtThatPoint) {
+TEST(Pad, FillHasTheDtypeAtThatPoint) {
   TestRecord record({{kGrid}});
   record.apply(*make_op("ToDtype", {{"dtype", DType::kFloat32}, {"scale", true}}))
       .apply(*make_op("Pad", {{"padding", int64_t{1}}, {"fill", 0.5}}));
@@ -49,7 +49,7 @@ TEST(Pad, AFillOfANarrowDtypeIsRoundedBeforeLaterSteps) {
   EXPECT_EQ(border(DType::kFloat32), 0.1f);
 }
 
-TEST(Pad, InvalidArgumentsAreRefused) {
+TEST(Pad, InvalidArgumentsAreRejected) {
   EXPECT_EQ(refusal("Pad", {{"padding", Ints{1, 2, 3}}}),
             "HR0510 [Pad] padding must have 1, 2 or 4 values (got 3) | all borders; left/right and "
             "top/bottom; or left, top, right, bottom");

@@ -40,7 +40,7 @@ TEST(RandomCrop, ImageAndMaskGetTheSameWindow) {
   }
 }
 
-TEST(RandomCrop, ImagesOfDifferentSizesAreAnErrorOfTheRecord) {
+TEST(RandomCrop, ImagesOfDifferentSizesMakeABadRecord) {
   TestRecord record({{coordinates(6, 6)}, {coordinates(6, 7), FieldKind::kMask}});
   Result<void> done = record.try_apply(*make_op("RandomCrop", {{"size", int64_t{3}}}));
   ASSERT_FALSE(done);
@@ -71,7 +71,7 @@ TEST(RandomCrop, PadIfNeededGrowsOnBothSides) {
   for (int n : tops) EXPECT_GT(n, 50);
 }
 
-TEST(RandomCrop, ASmallImageIsAnErrorOfTheRecord) {
+TEST(RandomCrop, ATooSmallImageMakesABadRecord) {
   TestRecord record({{coordinates(6, 2)}});
   Result<void> done = record.try_apply(*make_op("RandomCrop", {{"size", int64_t{3}}}));
   ASSERT_FALSE(done);
@@ -79,7 +79,7 @@ TEST(RandomCrop, ASmallImageIsAnErrorOfTheRecord) {
   EXPECT_EQ(done.error().what, "[RandomCrop] the crop is 3 x 3 (height x width), the image 6 x 2");
 }
 
-TEST(RandomCrop, AnImageKnownToBeSmallIsRefusedBeforeTheRun) {
+TEST(RandomCrop, AnImageKnownToBeTooSmallIsRejectedAtPlanTime) {
   EXPECT_EQ(plan_refusal("RandomCrop", {{"size", int64_t{40}}}, image_state({3, 32, 32})),
             "HR0510 [RandomCrop] the crop is larger than \"image\" is at this point | "
             "pad_if_needed=True pads such images; Resize before the crop makes them larger");

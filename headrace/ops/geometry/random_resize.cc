@@ -167,7 +167,7 @@ const OpRecord kRandomShortestSize{
                 .min_count = 1},
                {.name = "max_size",
                 .type = ParamType::kInt,
-                .doc = "The longer edge is at most this; None: no limit.",
+                .doc = "Maximum length of the longer edge, in pixels; None: no limit.",
                 .minimum = 1,
                 .maximum = 1 << 16},
                interpolation_param(),

@@ -113,7 +113,7 @@ TEST(RandomResizedCrop, EqualsACropAndThenAResize) {
   EXPECT_EQ(applied(*op, grid, 9), record.grid());
 }
 
-TEST(RandomResizedCrop, ReversedRangesAreRefused) {
+TEST(RandomResizedCrop, ReversedRangesAreRejected) {
   EXPECT_EQ(refusal("RandomResizedCrop", {{"size", int64_t{4}}, {"scale", Floats{1.0, 0.5}}}),
             "HR0510 [RandomResizedCrop] scale must be (smallest, largest)");
   EXPECT_EQ(refusal("RandomResizedCrop", {{"size", int64_t{4}}, {"ratio", Floats{1.0, 0.5}}}),

@@ -49,7 +49,7 @@ class Resize final : public PictureOp {
     return follow_by_size(context, [&](Size size) {
       const Extent to = target_size(target_, size.height, size.width);
       return resized_to("Resize", size, to.height, to.width, filter_,
-                        "max_size= bounds the longer edge");
+                        "limit the longer edge with max_size=");
     });
   }
 
@@ -87,7 +87,7 @@ std::unique_ptr<Op> make_resize(const Arguments& arguments) {
   } else if (const std::vector<int64_t>& size = arguments.integers("size"); size.size() == 2) {
     if (target.longer_at_most) {
       raise_invalid_argument(
-          kName, "max_size goes with one size for the shorter edge, not with (height, width)");
+          kName, "max_size requires one size for the shorter edge, not (height, width)");
     }
     target.fixed = size_from(size);
   } else {

@@ -132,7 +132,7 @@ TEST(Resize, MasksGetNoNewLabels) {
                                     mask));
 }
 
-TEST(Resize, OneNumberLeavesTheShapeUnknownAndTheErrorNamesTheStep) {
+TEST(Resize, OneNumberMakesTheShapeUnknownAndTheErrorNamesTheStep) {
   const FieldState state = planned(*make_op("Resize", {{"size", int64_t{256}}}), image_state());
   EXPECT_EQ(state.shape, (Shape{3, -1, -1}));
   EXPECT_EQ(state.left_open_by, "Resize, which fixes one edge and keeps the aspect ratio");
@@ -140,7 +140,7 @@ TEST(Resize, OneNumberLeavesTheShapeUnknownAndTheErrorNamesTheStep) {
             (Shape{3, 8, 9}));
 }
 
-TEST(Resize, AVeryLongImageIsAnErrorOfTheRecordBeforeAllocation) {
+TEST(Resize, AVeryLongImageMakesABadRecordBeforeAllocation) {
   TestRecord record({{recipe_test::random_grid(1, 1, 60000, 3)}});
   Result<void> done = record.try_apply(*make_op("Resize", {{"size", int64_t{256}}}));
   ASSERT_FALSE(done);
@@ -149,7 +149,7 @@ TEST(Resize, AVeryLongImageIsAnErrorOfTheRecordBeforeAllocation) {
             "[Resize] 1 x 60000 pixels (height x width) would become 256 x 15360000");
 }
 
-TEST(Resize, ContradictionsAreRefused) {
+TEST(Resize, ContradictoryArgumentsAreRejected) {
   EXPECT_EQ(
       refusal("Resize", {}),
       "HR0510 [Resize] needs size, or max_size with size=None | size=256 for the shorter edge, "
@@ -158,12 +158,12 @@ TEST(Resize, ContradictionsAreRefused) {
       refusal("Resize", {{"size", int64_t{100}}, {"max_size", int64_t{100}}}),
       "HR0510 [Resize] max_size must be larger than size, the shorter edge (got 100 and 100)");
   EXPECT_EQ(refusal("Resize", {{"size", Ints{1, 2}}, {"max_size", int64_t{100}}}),
-            "HR0510 [Resize] max_size goes with one size for the shorter edge, not with (height, "
+            "HR0510 [Resize] max_size requires one size for the shorter edge, not (height, "
             "width)");
   EXPECT_EQ(
       refusal("Resize",
               {{"size", int64_t{1}}, {"antialias", false}, {"interpolation", std::string("box")}}),
-      "HR0513 [Resize] \"box\" does not support antialias=False | leave antialias out; "
+      "HR0513 [Resize] \"box\" does not support antialias=False | omit antialias; "
       "\"nearest\", \"nearest-exact\", \"bilinear\" and \"bicubic\" support it");
   EXPECT_EQ(refusal("Resize", {{"size", int64_t{0}}}),
             "HR0104 [Resize] size must be from 1 to 65536 (got 0)");

@@ -44,7 +44,7 @@ void DropoutOp::plan(FieldState& field) const {
   }
   if (field.kind == FieldKind::kImage) return check_fill(name_, fill_.image, field);
   if (!fill_.mask) {
-    raise_invalid_argument(name_, "\"" + field.name + "\" is a mask, and fill_mask is None",
+    raise_invalid_argument(name_, "\"" + field.name + "\" is a mask, but fill_mask is None",
                            "set fill_mask= to the value for its holes");
   }
   check_fill(name_, {*fill_.mask}, field, "fill_mask");

@@ -49,7 +49,7 @@ class GridDropout final : public DropoutOp {
                            std::to_string(columns) + " holes in an image of " +
                            std::to_string(picture.height) + " x " + std::to_string(picture.width) +
                            " (height x width)",
-                   .hint = "a larger unit_size_range, or Resize before it"};
+                   .hint = "use a larger unit_size_range, or put a Resize before it"};
     }
     std::vector<Window> out;
     for (int top = -up; top < picture.height; top += unit) {

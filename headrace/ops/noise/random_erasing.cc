@@ -46,8 +46,8 @@ class RandomErasing final : public PictureOp {
     if (is_floating(picture.dtype)) return;
     raise_invalid_argument(
         kName,
-        "value=\"random\" is noise around 0 of deviation 1, and \"" + picture.name + "\" is " +
-            std::string(name_of(picture.dtype)) + " here",
+        "value=\"random\" is noise of mean 0 and standard deviation 1, but \"" + picture.name +
+            "\" is " + std::string(name_of(picture.dtype)) + " here",
         "put it after ToDtype and Normalize, where such noise looks like an image");
   }
 
@@ -91,7 +91,7 @@ const OpRecord kRandomErasing{
         "Sets a random rectangle of a record's images to one value or to noise, with "
         "probability p.\n\n"
         "Images, (C, H, W), any dtype; shape and dtype are unchanged, and so are masks. The "
-        "rectangle's share of the area is uniform in scale, its height / width log-uniform in "
+        "rectangle's fraction of the area is uniform in scale, its height / width log-uniform in "
         "ratio; after ten draws that do not fit, nothing is erased. It is cheapest as the last "
         "transform; crops and flips may follow it.",
     .page = {.section = "Erasing transforms", .step = "T.RandomErasing(p=1.0, value=90)"},

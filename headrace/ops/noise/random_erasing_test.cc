@@ -33,7 +33,7 @@ Window erased_in(const Grid& grid) {
   return right == 0 ? Window{} : found;
 }
 
-TEST(RandomErasing, SetsARectangleAndNothingElse) {
+TEST(RandomErasing, SetsOnlyARectangle) {
   const auto op = make_op("RandomErasing", {{"p", 1.0}, {"value", kMark}});
   const Grid before = dark_grid(3, 20, 30);
   for (int64_t position = 0; position < 50; ++position) {
@@ -50,7 +50,7 @@ TEST(RandomErasing, SetsARectangleAndNothingElse) {
   }
 }
 
-TEST(RandomErasing, TakesAValueForEachChannelInTheCurrentDType) {
+TEST(RandomErasing, AcceptsAValuePerChannelInTheCurrentDType) {
   const auto op = make_op("RandomErasing", {{"p", 1.0}, {"value", Floats{0.25, -1.5, 2.0}}});
   TestRecord record({{dark_grid(3, 20, 30)}});
   record.apply(*make_op("ToDtype", {{"dtype", DType::kFloat32}, {"scale", true}}));
@@ -164,7 +164,7 @@ TEST(RandomErasing, AMaskIsUnchanged) {
   EXPECT_FALSE(op->takes(FieldKind::kMask));
 }
 
-TEST(RandomErasing, InvalidArgumentsAreRefused) {
+TEST(RandomErasing, InvalidArgumentsAreRejected) {
   EXPECT_EQ(refusal("RandomErasing", {{"scale", Floats{0.5, 0.1}}}),
             "HR0510 [RandomErasing] scale must be (smallest, largest)");
   EXPECT_EQ(refusal("RandomErasing", {{"ratio", Floats{2.0, 1.0}}}),
@@ -178,8 +178,8 @@ TEST(RandomErasing, InvalidArgumentsAreRefused) {
   EXPECT_EQ(refusal("RandomErasing", {{"value", std::string("noise")}}),
             "HR0104 [RandomErasing] value must be \"random\" (got \"noise\")");
   EXPECT_EQ(plan_refusal("RandomErasing", {{"value", std::string("random")}}, image_state()),
-            "HR0510 [RandomErasing] value=\"random\" is noise around 0 of deviation 1, and "
-            "\"image\" is uint8 here | put it after ToDtype and Normalize, where such noise looks "
+            "HR0510 [RandomErasing] value=\"random\" is noise of mean 0 and standard deviation 1, "
+            "but \"image\" is uint8 here | put it after ToDtype and Normalize, where such noise looks "
             "like an image");
 }
 

@@ -48,7 +48,7 @@ PatchGrid patch_grid_from(std::string_view owner, const Arguments& arguments) {
   PatchGrid grid{.patch = arguments.integer("patch_size")};
   const bool merges = !arguments.is_none("merge_size");
   if (arguments.text("layout") == "naflex") {
-    if (merges) raise_invalid_argument(owner, "merge_size goes with layout=\"qwen2-vl\"");
+    if (merges) raise_invalid_argument(owner, "merge_size requires layout=\"qwen2-vl\"");
     return grid;
   }
   grid.channels_first = true;
@@ -61,7 +61,7 @@ void plan_patches(std::string_view owner, const PatchGrid& grid, int64_t values,
                   FieldState& field) {
   if (!is_picture(field.kind)) {
     raise_invalid_argument(owner,
-                           "works on images, and \"" + field.name + "\" is " + text_of(field));
+                           "works on images, but \"" + field.name + "\" is " + text_of(field));
   }
   const int64_t height = field.shape[1], width = field.shape[2];
   int64_t patches = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes against tables that timm 1.0.31 and transformers 5.24 computed.
+// Compares sizes with tables computed by timm 1.0.31 and transformers 5.24.
 #include <gtest/gtest.h>
 
 #include "headrace/ops/op_test_record.h"
@@ -213,7 +213,7 @@ constexpr SmartCase kSmart[] = {
     {2851, 1825, 28, 1, 1, 28, 28},
 };
 
-TEST(ResizeToSequence, HasTheSizesOfTimmAndSiglip) {
+TEST(ResizeToSequence, EqualsTimmsAndSiglipsSizes) {
   for (const SequenceCase& c : kSequences) {
     SCOPED_TRACE(std::to_string(c.height) + " x " + std::to_string(c.width) + " to " +
                  std::to_string(c.patches) + " patches of " + std::to_string(c.patch));
@@ -225,7 +225,7 @@ TEST(ResizeToSequence, HasTheSizesOfTimmAndSiglip) {
   }
 }
 
-// Edges as a header of 32 bits can have them; timm refuses so large an image.
+// The largest edges that a 32-bit header can declare; timm rejects such a large image.
 TEST(ResizeToSequence, FitsTheLargestEdgesIntoTheSequence) {
   constexpr int64_t kEdge = (int64_t{1} << 31) - 1, kPatch = 16, kPatches = 1 << 18;
   const auto op = make_op("ResizeToSequence", {{"patch_size", kPatch}, {"max_seq_len", kPatches}});
@@ -235,7 +235,7 @@ TEST(ResizeToSequence, FitsTheLargestEdgesIntoTheSequence) {
   EXPECT_LE(shape[1] / kPatch * (shape[2] / kPatch), kPatches);
 }
 
-TEST(SmartResize, HasTheSizesOfTransformers) {
+TEST(SmartResize, EqualsTransformersSizes) {
   for (const SmartCase& c : kSmart) {
     SCOPED_TRACE(std::to_string(c.height) + " x " + std::to_string(c.width) + " by " +
                  std::to_string(c.factor));
@@ -250,7 +250,7 @@ TEST(SmartResize, HasTheSizesOfTransformers) {
   }
 }
 
-TEST(SmartResize, RefusesANarrowImageAsABadRecord) {
+TEST(SmartResize, TreatsATooNarrowImageAsABadRecord) {
   TestRecord record({{recipe_test::random_grid(1, 1, 201, 1)}});
   const Result<void> done = record.try_apply(*make_op("SmartResize"));
   ASSERT_FALSE(done);
@@ -258,7 +258,7 @@ TEST(SmartResize, RefusesANarrowImageAsABadRecord) {
 }
 
 // In the order of the value's own bytes: channel, y and x of each.
-TEST(Patchify, HasTheOrderOfItsLayout) {
+TEST(Patchify, OrdersPatchesByItsLayout) {
   const Grid grid =
       recipe_test::make_grid(3, 4, 8, [](int c, int y, int x) { return 100 * c + 10 * y + x; });
   TestRecord rows({{grid}});
@@ -282,7 +282,7 @@ TEST(Patchify, HasTheOrderOfItsLayout) {
                               124, 125, 134, 135, 224, 225, 234, 235, 224, 225, 234, 235}));
 }
 
-TEST(Patchify, RefusesEdgesThatAreNotMultiples) {
+TEST(Patchify, RejectsEdgesThatAreNotMultiplesOfAPatch) {
   for (const char* name : {"Patchify", "PatchCoordinates"}) {
     TestRecord record({{recipe_test::random_grid(3, 32, 31, 1)}});
     const Result<void> done = record.try_apply(*make_op(name));

@@ -11,8 +11,8 @@ namespace {
 
 const ErrorCode kTooNarrow{
     "HR0591", ErrorKind::kData, "image too narrow",
-    "SmartResize keeps the aspect ratio, and rejects images with one edge more than 200 times "
-    "the other, as transformers does: nothing in such an image would be recognizable. Crop or "
+    "SmartResize keeps the aspect ratio, and rejects images with one edge more than 200 times as "
+    "long as the other, as transformers does. Crop or drop them first. Crop or "
     "drop them first."};
 
 constexpr double kMaxAspect = 200;

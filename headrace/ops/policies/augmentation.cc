@@ -134,7 +134,7 @@ void check_colors(std::string_view owner, const FieldState& picture) {
   if ((channels == 1 || channels == 3) && picture.dtype == DType::kUInt8) return;
   raise_invalid_argument(
       owner,
-      "works on uint8 images of one or three channels, and \"" + picture.name + "\" is " +
+      "works on uint8 images of one or three channels, but \"" + picture.name + "\" is " +
           text_of(picture) + " here",
       picture.dtype == DType::kUInt8 ? "select images with fields=" : "put it before ToDtype");
 }

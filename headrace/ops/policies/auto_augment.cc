@@ -157,7 +157,8 @@ const OpRecord kAutoAugment{
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype are "
         "unchanged. Boxes, masks and keypoints follow shears, translations and rotations, which "
         "torchvision does not support; operations on color and sharpness change images only. "
-        "Operations that measure, rotate or sharpen the image add a pass over it.",
+        "Operations that rotate or sharpen the image, or need statistics of it, add a pass over "
+        "it.",
     .page = {.section = "Automatic augmentation", .step = "T.AutoAugment()"},
     .params = with_augment_params({{.name = "policy",
                                     .type = ParamType::kString,

@@ -22,8 +22,11 @@ class RandAugment final : public AugmentOp {
         bin_(static_cast<int>(arguments.integer("magnitude"))),
         space_(augmentations(kFourteenKinds, kRandScale)) {
     if (bin_ >= bins_) {
-      raise_invalid_argument(name(), "magnitude is " + std::to_string(bin_) + ", and there are " +
-                                         std::to_string(bins_) + " of them, from 0");
+      raise_invalid_argument(name(), "magnitude is " + std::to_string(bin_) +
+                                         ", but it must be "
+                                         "less than "
+                                         "num_magnitude_bins, " +
+                                         std::to_string(bins_));
     }
   }
 
@@ -45,11 +48,12 @@ class RandAugment final : public AugmentOp {
 const OpRecord kRandAugment{
     .name = "RandAugment",
     .doc =
-        "Applies random operations out of fourteen, all of the same magnitude.\n\n"
+        "Applies random operations out of fourteen, all with the same magnitude.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype are "
         "unchanged. Boxes, masks and keypoints follow shears, translations and rotations, which "
         "torchvision does not support; operations on color and sharpness change images only. "
-        "Operations that measure, rotate or sharpen the image add a pass over it.",
+        "Operations that rotate or sharpen the image, or need statistics of it, add a pass over "
+        "it.",
     .page = {.section = "Automatic augmentation", .step = "T.RandAugment(2, 15)"},
     .params = with_augment_params(
         {{.name = "num_ops",

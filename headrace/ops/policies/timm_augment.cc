@@ -342,7 +342,7 @@ std::vector<Param> timm_params() {
 const OpRecord kTimmAugment{
     .name = "TimmAugment",
     .doc =
-        "Augments as specified by one of timm's strings.\n\n"
+        "Applies the augmentation policy specified by one of timm's strings.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype are "
         "unchanged. Boxes, masks and keypoints follow its moves; \"augmix\" mixes an image at "
         "several positions, and rejects them. timm's create_transform sets fill to the "

@@ -61,10 +61,10 @@ class TimmText {
         const std::string hint = "after \"" + std::string(policy_) + "\" may appear " +
                                  std::string(allowed) + ", with \"-\" between";
         if (piece.text == "w0" && policy_ == "rand") {
-          refuse(piece.text, "is no longer part of it: timm has removed it",
+          refuse(piece.text, "is no longer supported: timm has removed it",
                  "\"tweights\" chooses by timm's weights; " + hint);
         }
-        refuse(piece.text, "is not part of it", hint);
+        refuse(piece.text, "is not an option of this policy", hint);
       }
       if (piece.number.empty())
         refuse(piece.text, "lacks its number", "such as \"" + std::string(piece.key) + "1\"");
@@ -144,8 +144,8 @@ TimmPolicy rand_policy(const TimmText& text) {
   }
   if (!policy.weights.empty() && policy.layers > std::ssize(policy.steps)) {
     text.refuse(layers, "requests more operations than exist",
-                "with weights each can be drawn only once, and there are "
-                "" + std::to_string(policy.steps.size()));
+                "with weights, each can be drawn only once; the number of operations is " +
+                    std::to_string(policy.steps.size()));
   }
   return policy;
 }

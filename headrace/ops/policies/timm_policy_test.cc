@@ -48,7 +48,7 @@ constexpr Arguments kArguments[] = {
     {Kind::kGaussianBlur, true, {0.1, 0.594, 1.487, 2, 2}},
 };
 
-TEST(TimmPolicy, LevelsHaveTimmsMeaning) {
+TEST(TimmPolicy, LevelsHaveTheSameMeaningAsInTimm) {
   for (const Arguments& row : kArguments) {
     for (size_t i = 0; i < std::size(kLevels); ++i) {
       EXPECT_EQ(timm_argument(row.kind, kLevels[i], row.negated, 0.45, 0), row.at[i])
@@ -57,7 +57,7 @@ TEST(TimmPolicy, LevelsHaveTimmsMeaning) {
   }
 }
 
-TEST(TimmPolicy, AStringDescribesTheDraws) {
+TEST(TimmPolicy, StringsAreParsed) {
   const TimmPolicy rand = timm_policy("T", "rand-m9-n3-mstd0.5-mmax12-inc1-p0.25");
   EXPECT_EQ(rand.form, TimmPolicy::Form::kRand);
   EXPECT_EQ(rand.layers, 3);

@@ -41,7 +41,8 @@ const OpRecord kTrivialAugmentWide{
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype are "
         "unchanged. Boxes, masks and keypoints follow shears, translations and rotations, which "
         "torchvision does not support; operations on color and sharpness change images only. "
-        "Operations that measure, rotate or sharpen the image add a pass over it.",
+        "Operations that rotate or sharpen the image, or need statistics of it, add a pass over "
+        "it.",
     .page = {.section = "Automatic augmentation", .step = "T.TrivialAugmentWide()"},
     .params = with_augment_params({{.name = "num_magnitude_bins",
                                     .type = ParamType::kInt,

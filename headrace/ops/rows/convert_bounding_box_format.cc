@@ -41,7 +41,7 @@ class ConvertBoundingBoxFormat final : public RowOp {
     if (is_rotated(boxes.box_format) != is_rotated(to_)) {
       raise_invalid_argument(
           "ConvertBoundingBoxFormat",
-          "rotated boxes cannot be converted to upright ones or vice versa, and \"" + boxes.name +
+          "rotated boxes cannot be converted to upright ones or vice versa, but \"" + boxes.name +
               "\" is " + std::string(name_of(boxes.box_format)),
           "a Python transform can choose the upright box");
     }
@@ -49,7 +49,7 @@ class ConvertBoundingBoxFormat final : public RowOp {
     if (shares && !is_floating(boxes.dtype)) {
       raise_invalid_argument(
           "ConvertBoundingBoxFormat",
-          "normalized boxes are fractions, and \"" + boxes.name + "\" is " + text_of(boxes),
+          "normalized boxes are fractions, but \"" + boxes.name + "\" is " + text_of(boxes),
           "float32 or float64 boxes");
     }
     boxes.box_format = to_;

@@ -17,7 +17,7 @@ class SanitizeKeyPoints final : public RowFilter {
     if (points.shape.size() >= 2) return;
     raise_invalid_argument(
         "SanitizeKeyPoints",
-        "drops rows of points, and \"" + points.name + "\" is " + text_of(points),
+        "drops rows of points, but \"" + points.name + "\" is " + text_of(points),
         "points of shape (rows, 2), or (rows, points, 2)");
   }
 

@@ -84,7 +84,7 @@ Result<void> add_noise(const Waveform& audio, const Noise& noise, const NoiseSet
   if (!mono && noise.channels != 1 && noise.channels != audio.channels) {
     return cannot_take(
         "AddNoise",
-        "has " + std::to_string(audio.channels) + " channels, and its noise " +
+        "has " + std::to_string(audio.channels) + " channels, but its noise " +
             std::to_string(noise.channels) +
             ": the noise must have one channel or the same number; mono=True adds its mean to "
             "each");
@@ -106,7 +106,7 @@ void require_audio(const FieldState& field, std::string_view hint) {
   if (kind && field.dtype == DType::kFloat32 && field.shape.size() == 2) return;
   raise_invalid_argument(
       "AddNoise",
-      "adds float32 waveforms, (channels, frames), and \"" + field.name + "\" is " + text_of(field),
+      "adds float32 waveforms, (channels, frames), but \"" + field.name + "\" is " + text_of(field),
       std::string(hint));
 }
 
@@ -149,7 +149,7 @@ class AddNoiseFromField final : public Op {
  private:
   std::string misfit(const FieldValue& audio, const FieldValue& noise) const {
     if (audio.sample_rate && noise.sample_rate && audio.sample_rate != noise.sample_rate) {
-      return "has " + std::to_string(audio.sample_rate) + " Hz, and its noise " +
+      return "has " + std::to_string(audio.sample_rate) + " Hz, but its noise " +
              std::to_string(noise.sample_rate) + ": use Resample to give both the same rate";
     }
     const int64_t frames = audio.shape[1], there = noise.shape[1];
@@ -228,8 +228,8 @@ const OpRecord kAddNoise{
     .params = {{.name = "snr",
                 .type = ParamType::kFloats,
                 .doc =
-                    "Energy of the audio over that of the noise, in dB: one number, or (smallest, "
-                    "largest).",
+                    "Signal-to-noise ratio: the energy of the audio relative to the noise, in dB. "
+                    "One number, or (smallest, largest).",
                 .required = true,
                 .minimum = -200,
                 .maximum = 200,

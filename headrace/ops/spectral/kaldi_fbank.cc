@@ -50,7 +50,7 @@ class KaldiFbank final : public SpectralOp {
                             : size;
     if (padded % 2 != 0) {
       raise_invalid_argument("KaldiFbank",
-                             "a frame of " + std::to_string(size) + " samples has no half",
+                             "a frame of " + std::to_string(size) + " samples must be even",
                              "round_to_power_of_two=True, or another frame_length");
     }
     constexpr std::pair<std::string_view, WindowShape> kShapes[] = {
@@ -209,7 +209,10 @@ const OpRecord kKaldiFbank{
              "high_freq",
              "End of the last filter, in Hz; 0 or negative: relative to half the sample rate.", 0.0,
              -1e6, 1e6),
-         flag_param("htk_compat", "Whether the energy is the last column, not the first.", false),
+         flag_param("htk_compat",
+                    "Whether the energy is the last column instead of the first (as "
+                    "in HTK).",
+                    false),
          number_param("low_freq", "Start of the first filter, in Hz.", 20.0, 0, 1e6),
          {.name = "num_mel_bins",
           .type = ParamType::kInt,
@@ -219,18 +222,27 @@ const OpRecord kKaldiFbank{
           .maximum = 4096},
          number_param("preemphasis_coefficient", "Fraction of the previous sample to subtract.",
                       0.97, 0, 1),
-         flag_param("raw_energy", "Whether energies are those before preemphasis and window.",
+         flag_param("raw_energy", "Whether energies are computed before preemphasis and windowing.",
                     true),
          flag_param("remove_dc_offset", "Whether the mean of each window is subtracted.", true),
-         flag_param("round_to_power_of_two", "Whether transforms are padded to a power of two.",
+         flag_param("round_to_power_of_two", "Whether frames are zero-padded to a power of two.",
                     true),
          number_param("sample_frequency", "Sample rate of the waveform.", 16000.0, 1, 1 << 20),
-         flag_param("snip_edges", "Whether only complete windows are used.", true),
+         flag_param("snip_edges",
+                    "Whether only frames that fit completely into the waveform are "
+                    "used.",
+                    true),
          flag_param("subtract_mean", "Whether each column's mean over the record is subtracted.",
                     false),
-         flag_param("use_energy", "Whether the logarithm of a window's energy is a column.", false),
+         flag_param("use_energy",
+                    "Whether to add a column with the logarithm of each window's "
+                    "energy.",
+                    false),
          flag_param("use_log_fbank", "Whether logarithms are taken.", true),
-         flag_param("use_power", "Whether powers are summed, not magnitudes.", true),
+         flag_param("use_power",
+                    "Whether filters are applied to the power spectrum instead of "
+                    "the magnitude spectrum.",
+                    true),
          {.name = "window_type",
           .type = ParamType::kString,
           .doc = "The window; \"povey\" is the Hann window to the power of 0.85.",

@@ -80,7 +80,7 @@ Param iid_masks_param() {
 const OpRecord kTimeMasking{
     .name = "TimeMasking",
     .doc =
-        "Sets a range of a spectrogram's frames to 0 (SpecAugment's time mask).\n\n"
+        "Sets a random range of a spectrogram's frames to 0 (SpecAugment's time mask).\n\n"
         "A spectrogram, float32 (channels, bins, frames), keeps its shape. The width is uniform "
         "from 0 to time_mask_param, "
         "the position uniform over where it fits.",
@@ -105,7 +105,7 @@ const Register<OpRecord> registered_time_masking(kTimeMasking);
 const OpRecord kFrequencyMasking{
     .name = "FrequencyMasking",
     .doc =
-        "Sets a range of a spectrogram's bins to 0 (SpecAugment's frequency mask).\n\n"
+        "Sets a random range of a spectrogram's bins to 0 (SpecAugment's frequency mask).\n\n"
         "A spectrogram, float32 (channels, bins, frames), keeps its shape. The width is uniform "
         "from 0 to freq_mask_param, "
         "the position uniform over where it fits.",

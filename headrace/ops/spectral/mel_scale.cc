@@ -20,7 +20,7 @@ class MelScale final : public SpectralOp {
   }
   std::string misfit(const Shape& shape) const override {
     if (shape[1] < 0 || shape[1] == bins_) return {};
-    return "has " + std::to_string(shape[1]) + " bins, and n_stft is " + std::to_string(bins_) +
+    return "has " + std::to_string(shape[1]) + " bins, but n_stft is " + std::to_string(bins_) +
            ": n_fft // 2 + 1 of the spectrogram";
   }
   void compute(const At&, const float* in, const Shape& shape, float* out) const override {

@@ -98,7 +98,7 @@ int64_t first_of_noise(double place, int64_t noise_frames, int64_t audio_frames)
 }
 
 std::string noise_too_short(int64_t audio_frames, int64_t noise_frames) {
-  return "has " + std::to_string(audio_frames) + " frames, and its noise " +
+  return "has " + std::to_string(audio_frames) + " frames, but its noise " +
          std::to_string(noise_frames) +
          ": use repeat=True to repeat it, or a RandomClip before it to shorten the audio";
 }
@@ -124,7 +124,7 @@ Result<Noise> NoiseSource::take(int64_t index, const Wanted& wanted, Renderer& r
 
 void NoiseSource::blame(int64_t index, Error& error) const {
   if (error.where.file.empty()) error.where = source_->where(index);
-  error.note += (error.note.empty() ? "" : "; ") + std::string("it is noise ") +
+  error.note += (error.note.empty() ? "" : "; ") + std::string("this is noise ") +
                 std::to_string(index) + " of source=, drawn for this record";
 }
 

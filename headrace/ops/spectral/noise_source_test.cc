@@ -53,7 +53,7 @@ std::string taken(Shape said, Shape of_record, size_t samples) {
   return std::to_string(std::count(noise->samples, noise->samples + 8, 0.5f));
 }
 
-TEST(Noise, OfUnexpectedSizeIsAnError) {
+TEST(Noise, OfUnexpectedShapeIsAnError) {
   EXPECT_EQ(taken({1, 100}, {}, 100), "8");
   EXPECT_EQ(taken({1, -1}, {1, 100}, 100), "8");
   EXPECT_EQ(taken({1, 100000}, {}, 100), "HR0120");

@@ -70,7 +70,7 @@ class Resample final : public SpectralOp {
   }
   std::string rate_mismatch(int sample_rate) const override {
     if (orig_freq_ != 0 && sample_rate != 0 && sample_rate != orig_freq_) {
-      return "has " + std::to_string(sample_rate) + " Hz, and orig_freq is " +
+      return "has " + std::to_string(sample_rate) + " Hz, but orig_freq is " +
              std::to_string(orig_freq_) + ": omit it to use each audio clip's own rate";
     }
     if (orig_freq_ == 0 && sample_rate == 0) return "has no known sample rate: set orig_freq=";

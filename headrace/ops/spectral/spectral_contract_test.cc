@@ -61,7 +61,7 @@ void for_each_spectral_op(Call&& call) {
   EXPECT_GE(met, 12);
 }
 
-TEST(EveryAudioOperator, GivesThePlannedResultForEachLengthOrRefusesIt) {
+TEST(EveryAudioOperator, GivesThePlannedResultForEachLengthOrAnError) {
   for_each_spectral_op([](const OpRecord& record, const Op& op, auto&& of_frames) {
     int made = 0;
     for (const int64_t frames : {0, 1, 2, 5, 15, 16, 17, 33, 64, 100, 399, 400, 401, 1000, 8000}) {
@@ -117,7 +117,7 @@ TEST(EveryAudioOperator, GivesThePredictedLength) {
   });
 }
 
-TEST(EveryAudioOperator, GivesTheSameBytesAtEachLevel) {
+TEST(EveryAudioOperator, GivesTheSameBytesAtEachSimdLevel) {
   for_each_spectral_op([](const OpRecord&, const Op& op, auto&& of_frames) {
     for (const int64_t frames : {1000, 8000}) {
       set_simd_level(SimdLevel::kScalar);

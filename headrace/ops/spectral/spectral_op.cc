@@ -14,14 +14,15 @@ namespace {
 
 const ErrorCode kCannotTake{
     "HR0545", ErrorKind::kData, "unsupported audio for the transform",
-    "A record's audio does not meet the transform's requirements: fewer samples than are "
-    "reflected at its ends, several channels where one is needed, a number of bins other than the "
-    "filter bank's, another sample rate. Change the transform's parameters, clip, pad or resample "
+    "A record's audio does not meet the transform's requirements: it has fewer samples than are "
+    "reflected at its ends, several channels where one is needed, a different number of bins than "
+    "the filter bank, or a different sample rate. Change the transform's parameters, clip, pad or "
+    "resample "
     "the audio before it, or leave such records out (on_error=)."};
 
 const ErrorCode kTooLarge{
     "HR0546", ErrorKind::kResource, "audio result exceeds the memory limit",
-    "The transform's result needs more memory than memory_limit leaves for one record. Nothing "
+    "The transform's result would exceed one record's share of memory_limit. Nothing "
     "was allocated. Clip the audio first, use a larger hop, or raise memory_limit."};
 
 std::string_view form_of(SpectralOp::Takes what) {
@@ -73,7 +74,7 @@ std::string SpectralOp::rate_mismatch(int sample_rate) const {
 void SpectralOp::plan(FieldState& field) const {
   if (!fits(field)) {
     raise_invalid_argument(name_,
-                           "works on " + std::string(form_of(takes_)) + ", and \"" + field.name +
+                           "works on " + std::string(form_of(takes_)) + ", but \"" + field.name +
                                "\" is " + text_of(field),
                            "select audio fields with fields=");
   }

@@ -135,14 +135,17 @@ Spectra spectra_from(std::string_view owner, const Arguments& arguments) {
                            "hop_length=1");
   if (power != 1 && power != 2) {
     raise_invalid_argument(owner, "power must be 1 or 2 (got " + text_of(ParamValue(power)) + ")",
-                           "a Python transform raises magnitudes to any power");
+                           "use a Python transform for other powers");
   }
   const WindowShape shape = named(kWindows, arguments.text("window_fn"));
   std::vector<float> window = window_of(shape, win_length, true);
   if (arguments.flag("normalized")) {
     double squares = 0;
     for (const float weight : window) squares += double(weight) * double(weight);
-    if (squares == 0) raise_invalid_argument(owner, "normalized divides by a window of zeros");
+    if (squares == 0)
+      raise_invalid_argument(owner,
+                             "normalized=True would divide by zero: the "
+                             "window is all zeros");
     for (float& weight : window) weight = static_cast<float>(double(weight) / std::sqrt(squares));
   }
   const bool center = arguments.flag("center");
@@ -163,7 +166,7 @@ std::string why_not_mirrored(const Spectra& spectra, int64_t frames) {
   const SpectralFrames& how = spectra.frames;
   const int64_t whole = frames + 2 * how.zeros;
   if (spectra.reflects && whole <= how.before) {
-    return "has " + std::to_string(frames) + " frames, and " + std::to_string(how.before) +
+    return "has " + std::to_string(frames) + " frames, but " + std::to_string(how.before) +
            " are mirrored at its ends (center=True): pad_mode=\"constant\", pad=, or longer audio "
            "clips";
   }

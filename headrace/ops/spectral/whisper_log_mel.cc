@@ -41,10 +41,10 @@ class WhisperLogMel final : public SpectralOp {
   }
   std::string misfit(const Shape& shape) const override {
     if (shape[0] >= 0 && shape[0] != 1) {
-      return "has " + std::to_string(shape[0]) + " channels, and Whisper takes one";
+      return "has " + std::to_string(shape[0]) + " channels, but Whisper takes one";
     }
     if (samples_ > 0 && shape[1] > samples_ && !truncates_) {
-      return "has " + std::to_string(shape[1]) + " frames, more than the " +
+      return "has " + std::to_string(shape[1]) + " frames, which is more than the " +
              std::to_string(samples_) + " of chunk_length: truncation=True truncates it";
     }
     return shape[1] < 0 ? "" : why_not_mirrored(mel_.spectra, samples_after(shape[1]));

@@ -37,7 +37,7 @@ TEST(Choices, AreParsedFromTheirArguments) {
             "SomeOf 1 of 1[Pad] 0[Resize Pad] 3[]SomeOf 1 of 1[Pad] 0[Resize Pad] 3[]");
 }
 
-TEST(Choices, InvalidProbabilitiesAreRefused) {
+TEST(Choices, InvalidProbabilitiesAreRejected) {
   const auto choice = [](const Numbers& p) {
     return refused("RandomChoice", {{"transforms", kThree}, {"p", p}});
   };
@@ -52,11 +52,11 @@ TEST(Choices, InvalidProbabilitiesAreRefused) {
   EXPECT_NE(choice({1e308, 1e308, 1e308}), "accepted");
   EXPECT_EQ(
       refused("SomeOf", {{"transforms", kThree}, {"weights", Numbers{1, 0, 3}}, {"n", int64_t{3}}}),
-      "HR0532 [SomeOf] n is 3, and of the transforms 2 are possible | replace=True allows "
-      "repetitions");
+      "HR0532 [SomeOf] n is 3, but only 2 of the transforms can be drawn | pass replace=True to "
+      "allow repetitions");
 }
 
-TEST(Choices, NothingToChooseFromIsRefused) {
+TEST(Choices, AnEmptyListIsRejected) {
   for (const char* name : {"RandomChoice", "RandomOrder", "OneOf", "SomeOf"}) {
     EXPECT_EQ(refused(name, {{"transforms", Lists{}}}),
               "HR0104 [" + std::string(name) + "] transforms must have at least 1 value (got 0)");

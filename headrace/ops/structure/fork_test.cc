@@ -6,14 +6,14 @@
 namespace headrace::op_test {
 namespace {
 
-TEST(Fork, GivesEachBranchItsOwnList) {
+TEST(Fork, AppliesToEachBranchItsOwnTransforms) {
   EXPECT_EQ(
       written("Fork", {{"field", std::string("image")},
                        {"branches", std::vector<Branch>{{"view1", {spec("Pad")}}, {"view2", {}}}}}),
       "fork image view1[Pad] view2[]");
 }
 
-TEST(Fork, NeedsABranch) {
+TEST(Fork, RequiresABranch) {
   EXPECT_EQ(refusal([] {
               written("Fork",
                       {{"field", std::string("image")}, {"branches", std::vector<Branch>{}}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OneOf: with a probability, a record takes one of several transforms.
+// OneOf: applies one of several transforms, with a probability.
 #include "headrace/base/registry.h"
 #include "headrace/ops/pixel_op.h"
 #include "headrace/ops/structure/choices.h"
@@ -10,14 +10,13 @@ namespace {
 const OpRecord kOneOf{
     .name = "OneOf",
     .doc =
-        "With probability p a record takes one of several transforms, or lists of "
-        "transforms.\n\n"
+        "Applies one of several transforms, or lists of transforms, with probability p.\n\n"
         "A RandomChoice inside a RandomApply, under Albumentations' name. In Albumentations the "
         "p of each transform is its weight, and a chosen transform is always applied; here "
         "weights are a separate argument, and a chosen transform still applies its own p.",
     .page = {.section = "Random choices",
              .step = "T.OneOf([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)], p=0.8)"},
-    .params = {lists_param(), probability_param("Probability of applying one."),
+    .params = {lists_param(), probability_param("Probability of applying one of them."),
                weights_param("weights", "Relative weights; None: equal.")},
     .oracle = "Albumentations' OneOf, in distribution",
     .example = {{"transforms", std::vector<Branch>{{"", {{"RandomVerticalFlip", {{"p", 1.0}}}}},

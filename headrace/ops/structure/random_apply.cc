@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomApply: a list of transforms that each record takes with a probability.
+// RandomApply: applies a list of transforms with a probability.
 #include "headrace/base/registry.h"
 #include "headrace/ops/op.h"
 

@@ -8,12 +8,12 @@ namespace {
 
 const std::vector<Branch> kList = {{"", {spec("Pad"), spec("Resize")}}};
 
-TEST(RandomApply, ItsListIsAppliedWithItsProbability) {
+TEST(RandomApply, AppliesItsListWithTheProbability) {
   EXPECT_EQ(written("RandomApply", {{"transforms", kList}, {"p", 0.25}}), "p=0.25 [Pad Resize]");
   EXPECT_EQ(written("RandomApply", {{"transforms", kList}}), "p=0.5 [Pad Resize]");
 }
 
-TEST(RandomApply, EmptyListAndImpossibleProbabilityAreRefused) {
+TEST(RandomApply, EmptyListsAndInvalidProbabilitiesAreRejected) {
   const auto call = [](const Given& given) {
     return refusal([&] { written("RandomApply", given); });
   };

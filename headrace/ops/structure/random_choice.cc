@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomChoice: each record takes one of several transforms.
+// RandomChoice: applies one of several transforms to each record.
 #include <cmath>
 #include <numeric>
 
@@ -25,11 +25,13 @@ std::vector<double> choice_probabilities(const Arguments& arguments) {
 const OpRecord kRandomChoice{
     .name = "RandomChoice",
     .doc =
-        "Each record takes one of several transforms, or lists of transforms.\n\n"
+        "Applies one of several transforms, or lists of transforms, chosen at random for each "
+        "record.\n\n"
         "Each entry has its own random draws, which do not change when an entry is added at the "
-        "end. The resulting shape is known if all change it alike; otherwise the field counts "
-        "as ragged after it. All must give the same dtype. It may consist of batch transforms "
-        "(MixUp, CutMix) only: then each group takes one.",
+        "end. The resulting shape is known if all entries change it in the same way; otherwise "
+        "the field counts "
+        "as ragged after it. All must give the same dtype. If all entries are batch transforms "
+        "(MixUp, CutMix), one is chosen for each group.",
     .page = {.section = "Random choices",
              .step = "T.RandomChoice([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)])"},
     .params = {lists_param(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RandomOrder: each record takes all of several transforms, in random order.
+// RandomOrder: applies all of several transforms, in random order.
 #include "headrace/base/registry.h"
 #include "headrace/ops/structure/choices.h"
 
@@ -10,7 +10,8 @@ const OpRecord kRandomOrder{
     .name = "RandomOrder",
     .doc =
         "Applies all of several transforms to each record, in random order.\n\n"
-        "An entry that is a list keeps the order in it. If only one of them changes the shape, "
+        "The transforms of an entry that is a list keep their order. If only one of them changes "
+        "the shape, "
         "the resulting shape is known; otherwise the field counts as ragged after it. None may "
         "change a dtype, and each must accept any other's result.",
     .page = {.section = "Random choices",

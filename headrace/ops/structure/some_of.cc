@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SomeOf: with a probability, a record takes a number of several transforms.
+// SomeOf: applies some of several transforms, with a probability.
 #include <algorithm>
 #include <string>
 
@@ -13,7 +13,7 @@ namespace {
 const OpRecord kSomeOf{
     .name = "SomeOf",
     .doc =
-        "With probability p a record takes n of several transforms, or lists of transforms.\n\n"
+        "Applies n of several transforms, or lists of transforms, with probability p.\n\n"
         "Without replacement they are distinct and applied in the order of the list; with "
         "replacement each is drawn independently and they are applied in the order drawn. As "
         "with RandomApply, a field whose shape may change counts as ragged after it, and none "
@@ -61,9 +61,9 @@ const OpRecord kSomeOf{
       const auto possible = std::ranges::count_if(weights, [](double w) { return w > 0; });
       if (n > possible) {
         raise_bad_weights("SomeOf",
-                          "n is " + std::to_string(n) + ", and of the transforms " +
-                              std::to_string(possible) + " are possible",
-                          "replace=True allows repetitions");
+                          "n is " + std::to_string(n) + ", but only " + std::to_string(possible) +
+                              " of the transforms can be drawn",
+                          "pass replace=True to allow repetitions");
       }
       builder.choose("SomeOf", {.weights = weights, .count = n}, lists);
     }};

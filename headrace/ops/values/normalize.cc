@@ -27,12 +27,12 @@ class Normalize final : public PictureOp {
     if (picture.kind == FieldKind::kMask) {
       raise_invalid_argument("Normalize",
                              "\"" + picture.name + "\" is a mask: its values are class ids",
-                             "leave it out of fields=; kinds={\"" + picture.name +
+                             "remove it from fields=; kinds={\"" + picture.name +
                                  "\": \"image\"} says that it is an image");
     }
     if (!is_floating(picture.dtype)) {
       raise_invalid_argument("Normalize",
-                             "works on floats, and \"" + picture.name + "\" is " +
+                             "works on floats, but \"" + picture.name + "\" is " +
                                  std::string(name_of(picture.dtype)) + " here",
                              "put ToDtype(float32, scale=True) before it");
     }

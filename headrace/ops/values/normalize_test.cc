@@ -32,24 +32,24 @@ TEST(Normalize, ValuesEqualTorchvisions) {
   }
 }
 
-TEST(Normalize, IntegersAreRefusedWithAHint) {
+TEST(Normalize, IntegersAreRejectedWithAHint) {
   EXPECT_EQ(
       plan_refusal("Normalize", kImageNet, image_state()),
-      "HR0510 [Normalize] works on floats, and \"image\" is uint8 here | put ToDtype(float32, "
+      "HR0510 [Normalize] works on floats, but \"image\" is uint8 here | put ToDtype(float32, "
       "scale=True) before it");
   EXPECT_EQ(plan_refusal("Normalize", kImageNet, image_state({3, 2, 2}, DType::kFloat16)),
             "accepted");
 }
 
-TEST(Normalize, MasksAreRefusedEvenIfNamed) {
+TEST(Normalize, MasksAreRejectedEvenIfNamed) {
   FieldState mask = mask_state();
   mask.dtype = DType::kFloat32;
   EXPECT_EQ(plan_refusal("Normalize", {{"mean", 0.5}, {"std", 0.5}}, mask),
-            "HR0510 [Normalize] \"mask\" is a mask: its values are class ids | leave it out of "
+            "HR0510 [Normalize] \"mask\" is a mask: its values are class ids | remove it from "
             "fields=; kinds={\"mask\": \"image\"} says that it is an image");
 }
 
-TEST(Normalize, WrongChannelCountsAndAZeroStdAreRefused) {
+TEST(Normalize, WrongChannelCountsAndAZeroStdAreRejected) {
   EXPECT_EQ(plan_refusal("Normalize", {{"mean", Floats{0.5, 0.5}}, {"std", 1.0}},
                          image_state({3, 2, 2}, DType::kFloat32)),
             "HR0510 [Normalize] mean must have one value, or one for each of the 3 channels of "

@@ -29,7 +29,7 @@ class ToDtype final : public PictureOp {
     if (field.kind != FieldKind::kAudio) {
       if (step_.dtype == DType::kInt16) {
         raise_invalid_argument(
-            "ToDtype", "int16 is for audio clips, and \"" + field.name + "\" is " + text_of(field),
+            "ToDtype", "int16 is for audio clips, but \"" + field.name + "\" is " + text_of(field),
             "select audio clips with fields=");
       }
       return PictureOp::plan(field);
@@ -113,7 +113,7 @@ const OpRecord kToDtype{
           .required = true},
          {.name = "scale",
           .type = ParamType::kBool,
-          .doc = "Whether values are scaled from the old dtype's range to the new one's.",
+          .doc = "Whether to rescale values from the old dtype's range to the new dtype's.",
           .fallback = false}},
     .oracle = "torchvision v2's to_dtype on tensors, bit for bit",
     .example = {{"dtype", DType::kFloat32}, {"scale", true}},

@@ -31,14 +31,14 @@ TEST(ToDtype, UnscaledValuesAreUnchanged) {
   }
 }
 
-TEST(ToDtype, ARoundTripIsTheSameImage) {
+TEST(ToDtype, ARoundTripRestoresTheImage) {
   TestRecord record({{kRow}});
   record.apply(*make_op("ToDtype", {{"dtype", DType::kFloat32}, {"scale", true}}))
       .apply(*make_op("ToDtype", {{"dtype", DType::kUInt8}, {"scale", true}}));
   EXPECT_EQ(record.grid(), kRow);
 }
 
-TEST(ToDtype, LeavesMasksAloneUnlessTheyAreNamed) {
+TEST(ToDtype, LeavesMasksUnchangedUnlessNamed) {
   const auto op = make_op("ToDtype", {{"dtype", std::string("float32")}});
   EXPECT_TRUE(op->takes(FieldKind::kImage));
   EXPECT_FALSE(op->takes(FieldKind::kMask));
@@ -55,7 +55,7 @@ TEST(ToDtype, NeverScalesTheIdsOfAMask) {
   EXPECT_EQ(record.grid(1).dtype, DType::kFloat32);
 }
 
-TEST(ToDtype, OtherDtypesAreRefused) {
+TEST(ToDtype, OtherDtypesAreRejected) {
   EXPECT_EQ(
       refusal("ToDtype", {{"dtype", DType::kInt64}}),
       "HR0510 [ToDtype] dtype must be uint8, uint16, float32, float16, bfloat16, or int16 for "

@@ -23,14 +23,14 @@ namespace {
 
 const ErrorCode kNoAudio{
     "HR0549", ErrorKind::kData, "clip without audio",
-    "The transform reads the audio of the clip's time span, and the file has no audio, or does "
-    "not cover all of it: the audio starts later or ends earlier than the video. "
+    "The transform reads the audio of the clip's time span, but the file has no audio, or its "
+    "audio starts later or ends earlier than the clip. "
     "missing_audio=\"silence\" fills in silence; or leave such records out (on_error=)."};
 
 const ErrorCode kLargeAudio{
     "HR0560", ErrorKind::kResource, "audio of the video exceeds the memory limit",
-    "For the audio of a clip, all audio packets of a Matroska file are read, unless they are AAC, "
-    "and these exceed what memory_limit leaves for one record. Split such files, or raise "
+    "For the audio of a clip, all audio packets of a Matroska file are read, unless they are AAC; "
+    "these exceed one record's share of memory_limit. Split such files, or raise "
     "memory_limit."};
 
 // Tolerance, in samples, for rounding errors in the computed length of a window.
@@ -65,7 +65,7 @@ Result<AudioClip> open_sound_of_video(const ByteRanges& file, AudioDecoders& dec
   if (!has_audio) return has_audio.error();
   if (!*has_audio) return no_audio_track(kAviName);
   return unsupported_audio(kAviName, "has audio, which this container does not support",
-                           "write it again once, which leaves video and audio unchanged: ffmpeg "
+                           "remux it once, which leaves video and audio unchanged: ffmpeg "
                            "-fflags +genpts -i in.avi -c copy out.mkv");
 }
 
@@ -90,7 +90,8 @@ ClipAudio::ClipAudio(std::string_view owner, const Arguments& arguments, double 
   if (seconds >= 0) frames_ = static_cast<int64_t>(std::floor(seconds * rate_ + kLengthSlack));
   if (frames_ == 0) {
     raise_invalid_argument(owner, "a clip lasts " + shortest_text(seconds) +
-                                      " s, less than a sample of " + std::to_string(rate_) + " Hz");
+                                      " s, which is less than one sample at " +
+                                      std::to_string(rate_) + " Hz");
   }
   const OpRecord& resample = *Registry<OpRecord>::find("Resample");
   resample_ =
@@ -118,7 +119,7 @@ Result<void> ClipAudio::take(const FieldValue& video, std::span<const AudioWindo
   }
   if (all && all->header.working_bytes > context.renderer.largest_value()) {
     return Error{.code = &kLargeAudio,
-                 .what = "[" + std::string(owner_) + "] it takes " +
+                 .what = "[" + std::string(owner_) + "] the audio takes " +
                          std::to_string(all->header.working_bytes >> 20) + " MiB"};
   }
   if (all) all->decoding = video.video.decoding;
@@ -150,8 +151,8 @@ Result<void> ClipAudio::take_one(const AudioClip& all, const AudioWindow& window
       return shortest_text(std::round(time * 1e6) / 1e6);
     };
     return Error{.code = &kNoAudio,
-                 .what = "[" + std::string(owner_) + "] the clip goes from " + text(first) +
-                         " s to " + text(first + count) + " s, the audio from " + text(0) +
+                 .what = "[" + std::string(owner_) + "] the clip is from " + text(first) +
+                         " s to " + text(first + count) + " s, but the audio is from " + text(0) +
                          " s to " + text(there) + " s",
                  .hint = "missing_audio=\"silence\""};
   }

@@ -13,7 +13,8 @@ namespace {
 
 const ErrorCode kOtherSize{
     "HR0376", ErrorKind::kData, "frame size changed",
-    "A frame of this video has another size than the container states. All frames of a clip must "
+    "A frame of this video differs in size from what the container declares. All frames of a clip "
+    "must "
     "have one size. `ffmpeg -i video -c:v libx264 out.mp4` makes them uniform."};
 
 const ErrorCode kHighRange{
@@ -25,8 +26,8 @@ const ErrorCode kHighRange{
 
 const ErrorCode kManyFrames{
     "HR0378", ErrorKind::kResource, "frames exceed the memory limit",
-    "The frames of this video need more memory than its container states, and more than "
-    "memory_limit leaves for one record. Use fewer frames per clip, smaller videos, or a higher "
+    "The frames of this video need more memory than its container declares, and exceed one "
+    "record's share of memory_limit. Use fewer frames per clip, smaller videos, or a higher "
     "memory_limit."};
 
 // A recipe without steps accepts any orientation.
@@ -53,7 +54,7 @@ class FrameKeeper final : public FrameSink {
     if (frame.width != track_.width || frame.height != track_.height) {
       return Error{.code = &kOtherSize,
                    .what = "it is " + std::to_string(frame.width) + " x " +
-                           std::to_string(frame.height) + ", the video " +
+                           std::to_string(frame.height) + ", but the video is " +
                            std::to_string(track_.width) + " x " + std::to_string(track_.height)};
     }
     const ColorTransfer transfer = frame.color.transfer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames as pictures: every window is that part of the whole, for any planes, and a recipe over a
-// frame equals one over the frame's pixels.
+// Video frames as pictures: every window equals that part of the whole frame, for all plane
+// layouts, and a recipe on a frame equals the same recipe on its pixels.
 #include "headrace/ops/video/clip_frames.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ constexpr std::array kForms = {
     Form{"GbrOf16", 3, 0, 0, 16, ColorMatrix::kIdentity},
 };
 
-// A frame of chance, whose memory ends where reading past a row must.
+// A random frame, whose memory ends where reads past a row must end.
 struct TestFrame {
   TestFrame(const Form& form, int width, int height) {
     frame.width = width;
@@ -152,7 +152,7 @@ TEST_P(VideoFrame, EqualsItsConvertedPixels) {
   }
 }
 
-TEST_P(VideoFrame, AnyWindowEqualsThatPartOfTheWhole) {
+TEST_P(VideoFrame, AnyWindowEqualsThatPartOfTheFrame) {
   constexpr int kWidth = 75, kHeight = 23;
   const TestFrame test(GetParam(), kWidth, kHeight);
   const Picture whole = pixels_of(test.frame);
@@ -209,7 +209,7 @@ TEST_P(VideoFrame, IsOpaqueIfAlphaIsRequested) {
   for (int i = 0; i < 9 * 4; ++i) ASSERT_EQ(rgba.plane(3)[i], 255);
 }
 
-TEST_P(VideoFrame, ThatIsKeptOutlivesItsPlanes) {
+TEST_P(VideoFrame, OutlivesItsPlanesIfKept) {
   auto test = std::make_unique<TestFrame>(GetParam(), 71, 35);
   const Picture want = pixels_of(test->frame);
   KeptFrames kept(3);
@@ -220,7 +220,7 @@ TEST_P(VideoFrame, ThatIsKeptOutlivesItsPlanes) {
   }
 }
 
-TEST_P(VideoFrame, MayBeKeptWithOthersOfAnySize) {
+TEST_P(VideoFrame, MayBeKeptWithFramesOfOtherSizes) {
   const TestFrame small(GetParam(), 20, 11), large(GetParam(), 71, 35), larger(GetParam(), 72, 37);
   std::vector<size_t> asked;
   KeptFrames kept(4, [&](size_t bytes) {
@@ -243,13 +243,13 @@ INSTANTIATE_TEST_SUITE_P(Forms, VideoFrame, testing::ValuesIn(kForms),
                            return std::string(info.param.name);
                          });
 
-TEST(FrameCodec, IsNotFoundByAnySignature) {
+TEST(FrameCodec, HasNoSignature) {
   for (const CodecRecord* codec : Registry<CodecRecord>::all()) EXPECT_NE(codec, &frame_codec());
   const TestFrame test(kForms[0], 16, 16);
   EXPECT_NE(codec_of(bytes_of(test.frame)), &frame_codec());
 }
 
-TEST(FrameCodec, RefusesUnknownColorMatrices) {
+TEST(FrameCodec, RejectsUnknownColorMatrices) {
   const TestFrame test({"Other", 3, 1, 1, 8, ColorMatrix::kOther}, 16, 16);
   Picture out(3, 16, 16, DType::kUInt8);
   const Recipe recipe(picture_of(test.frame));

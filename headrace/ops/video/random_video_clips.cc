@@ -25,7 +25,7 @@ class RandomVideoClips final : public VideoClipOp {
 const OpRecord kRandomVideoClips{
     .name = "RandomVideoClips",
     .doc =
-        "Takes random clips of a video.\n\n"
+        "Extracts random clips from a video.\n\n"
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright; with num_clips "
         "(num_clips, num_frames, C, H, W). All later transforms treat the frames like images, "
         "with the same random parameters for all frames of a record. Every position at which "

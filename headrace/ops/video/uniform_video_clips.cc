@@ -40,15 +40,15 @@ class CenterVideoClip final : public VideoClipOp {
 const OpRecord kUniformVideoClips{
     .name = "UniformVideoClips",
     .doc =
-        "Takes clips of a video at equal distances: the first begins with the video, the last ends "
-        "with it.\n\n"
+        "Extracts evenly spaced clips from a video: the first starts with the video, the last "
+        "ends with it.\n\n"
         "The video becomes (num_clips, num_frames, C, H, W) uint8, RGB, upright, for transforms "
         "that "
         "treat its frames as images. Frames of several clips are decoded once.",
     .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
                             .type = ParamType::kInt,
-                            .doc = "Clips of a video.",
+                            .doc = "Number of clips per video.",
                             .required = true,
                             .minimum = 1,
                             .maximum = 1024}}),
@@ -62,7 +62,7 @@ const Register<OpRecord> registered_uniform_video_clips(kUniformVideoClips);
 const OpRecord kCenterVideoClip{
     .name = "CenterVideoClip",
     .doc =
-        "Takes the clip in the middle of a video.\n\n"
+        "Extracts the clip in the middle of a video.\n\n"
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for transforms that treat "
         "its "
         "frames as images.",

@@ -41,7 +41,7 @@ class VideoClipAt final : public VideoClipOp {
     if (!(from_first >= 0 && from_first <= seconds_shown(cut.track))) {
       return Error{.code = &kOutside,
                    .what = "\"" + form().at + "\" is " + shortest_text(time) +
-                           " s, the video lasts from " + shortest_text(first) + " s to " +
+                           " s, but the video is from " + shortest_text(first) + " s to " +
                            shortest_text(first + seconds_shown(cut.track)) + " s"};
     }
     const bool by_time = cut.places.places == 0;
@@ -54,7 +54,7 @@ class VideoClipAt final : public VideoClipOp {
 const OpRecord kVideoClipAt{
     .name = "VideoClipAt",
     .doc =
-        "Takes the clip of a video around a time given by another field of the record.\n\n"
+        "Extracts the clip around a time that is given by another field of the record.\n\n"
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for transforms that treat "
         "its "
         "frames as images. The frame shown at that time is in the middle of the clip, as far as "
@@ -62,7 +62,7 @@ const OpRecord kVideoClipAt{
     .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = clip_params({{.name = "time",
                             .type = ParamType::kString,
-                            .doc = "The field that has the time: one number, in seconds.",
+                            .doc = "The field with the time: one number, in seconds.",
                             .required = true}}),
     .oracle = "the slice of the whole video around that time",
     .example = clip_example({{"time", std::string("time")}}),

@@ -15,7 +15,7 @@ namespace {
 
 const ErrorCode kTooShort{
     "HR0547", ErrorKind::kData, "video shorter than the clip",
-    "policy=\"error\" accepts only videos that have all frames of the clip, and this one has "
+    "policy=\"error\" accepts only videos that have all frames of the clip, but this one has "
     "fewer. policy=\"repeat_last\" repeats the last frame, \"wrap\" starts over; or leave such "
     "records out (on_error=)."};
 
@@ -72,7 +72,7 @@ void VideoClipOp::plan(FieldState& video) const {
   raise_invalid_argument(name_,
                          "\"" + video.name + "\" is " +
                              (video.clip_frame < 0 ? text_of(video) : "a clip already") +
-                             ", and frames are taken of videos",
+                             ", but frames are extracted from videos",
                          "kinds={\"" + video.name + "\": \"video\"} declares files to be videos");
 }
 
@@ -88,7 +88,7 @@ Result<void> VideoClipOp::add_missing(size_t there, int64_t of,
   if (policy_ == Policy::kError) {
     return Error{.code = &kTooShort,
                  .what = "[" + std::string(name_) + "] the clip has " +
-                         std::to_string(form_.frames) + " frames, of which the video of " +
+                         std::to_string(form_.frames) + " frames, but of these the video of " +
                          std::to_string(of) + " has " + std::to_string(there),
                  .hint = "policy=\"repeat_last\" or \"wrap\""};
   }
@@ -184,7 +184,7 @@ std::map<std::string, ParamValue> clip_example(std::map<std::string, ParamValue>
 std::vector<Param> clip_params(std::vector<Param> more) {
   std::vector<Param> out = {{.name = "num_frames",
                              .type = ParamType::kInt,
-                             .doc = "Frames of a clip.",
+                             .doc = "Number of frames per clip.",
                              .required = true,
                              .minimum = 1,
                              .maximum = 1024}};
@@ -198,7 +198,7 @@ std::vector<Param> clip_params(std::vector<Param> more) {
        .maximum = 1 << 20},
       {.name = "fps",
        .type = ParamType::kFloat,
-       .doc = "Frames per second in place of a stride, for any video: the clip has the frame shown "
+       .doc = "Frames per second, instead of a stride: the clip has the frame shown "
               "at each of these times. A clip lasts num_frames / fps seconds.",
        .minimum = 1e-6,
        .maximum = 1e6},
@@ -216,11 +216,13 @@ std::vector<Param> clip_params(std::vector<Param> more) {
        .choices = {"TCHW", "CTHW"}},
       {.name = "times",
        .type = ParamType::kBool,
-       .doc = "Adds the field `<video>_times`: the time of each frame in seconds, float64.",
+       .doc = "Whether to add the field `<video>_times`: the time of each frame in seconds, "
+              "float64.",
        .fallback = false},
       {.name = "hdr",
        .type = ParamType::kBool,
-       .doc = "Interpret HDR frames (PQ, HLG) as if they were SDR. Otherwise such a video is a bad "
+       .doc = "Whether to interpret HDR frames (PQ, HLG) as if they were SDR. Otherwise such a "
+              "video is a bad "
               "record.",
        .fallback = false}};
   out.insert(out.end(), rest.begin(), rest.end());

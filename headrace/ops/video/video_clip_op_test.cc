@@ -134,7 +134,7 @@ TEST(RandomVideoClips, TakesEveryPositionEquallyOften) {
   for (const auto& [begin, count] : begins) EXPECT_NEAR(count, 200, 60) << begin;
 }
 
-TEST(RandomVideoClips, SeveralAreDrawnIndependentlyAndDecodedOnce) {
+TEST(RandomVideoClips, AreDrawnIndependentlyAndDecodedOnce) {
   const Taken clips = taken("RandomVideoClips",
                             {{"num_frames", int64_t{2}}, {"num_clips", int64_t{4}}}, track_of(60));
   ASSERT_EQ(clips.frames.size(), 8u);
@@ -198,7 +198,7 @@ TEST(VideoClipAt, SurroundsTheTimeOfItsRecord) {
   }
 }
 
-TEST(HdrFrames, AreRefusedUnlessRequested) {
+TEST(HdrFrames, AreRejectedUnlessRequested) {
   Given given = {{"num_frames", int64_t{1}}};
   const Taken refused = taken("CenterVideoClip", given, track_of(2), 0, 0, ColorTransfer::kPQ);
   ASSERT_FALSE(refused.result);
@@ -247,7 +247,7 @@ Result<void> take_silence(VideoTrack track, Shape& shape) {
 }
 
 // Times in a file may be arbitrary.
-TEST(ClipSilence, IsRefusedIfItExceedsTheMemoryLimit) {
+TEST(ClipSilence, IsRejectedIfItExceedsTheMemoryLimit) {
   Shape shape;
   ASSERT_TRUE(take_silence(track_of({0, 40}, 80), shape));
   EXPECT_EQ(shape, (Shape{1, 1280}));
@@ -271,7 +271,7 @@ TEST(VideoClip, IsTakenByStrideOrByRate) {
       std::string::npos);
   EXPECT_NE(refusal([] {
               planned(*make_op("CenterVideoClip", {{"num_frames", int64_t{4}}}), image_state());
-            }).find("frames are taken of videos"),
+            }).find("frames are extracted from videos"),
             std::string::npos);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// VideoFramesAt: the frames at the times that the record lists.
+// VideoFramesAt: the frames at the times given by the record.
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -17,10 +17,10 @@ namespace {
 
 const ErrorCode kNoFrameThere{
     "HR0550", ErrorKind::kData, "no frame at this time",
-    "The record asks for the frame at a time, and no frame of the video begins within tolerance_s "
-    "of it. The times and the video do not belong together: another frame rate, a truncated or "
-    "re-encoded file, or timestamps that were recorded wrongly. Times are seconds on the file's "
-    "own clock. A larger tolerance_s= takes the nearest frame; on_error= leaves such records out."};
+    "No frame of the video starts within tolerance_s of a time in the record. The times do not "
+    "match the video: it has a different frame rate, was truncated or re-encoded, or the "
+    "timestamps were recorded incorrectly. Times are seconds on the file's "
+    "own clock. A larger tolerance_s= accepts the nearest frame; on_error= skips such records."};
 
 // REQUIRES: float64, float32 or int64.
 std::vector<double> numbers_of(const FieldValue& value) {
@@ -62,7 +62,7 @@ class VideoFramesAt final : public Op {
     raise_invalid_argument("VideoFramesAt",
                            "\"" + video.name + "\" is " +
                                (video.clip_frame < 0 ? text_of(video) : "a clip already") +
-                               ", and frames are taken of videos",
+                               ", but frames are extracted from videos",
                            "kinds={\"" + video.name + "\": \"video\"} declares files to be videos");
   }
 
@@ -75,7 +75,9 @@ class VideoFramesAt final : public Op {
     if (times.size() != pictures.size()) {
       return Error{.code = &kNoFrameThere,
                    .what = "\"" + form_.at + "\" has " + std::to_string(times.size()) +
-                           " times for " + std::to_string(pictures.size()) + " frames"};
+                           " times, but " + std::to_string(pictures.size()) +
+                           " frames were "
+                           "planned"};
     }
     std::vector<uint32_t> frames;
     for (const double time : times) {
@@ -106,20 +108,20 @@ class VideoFramesAt final : public Op {
 const OpRecord kVideoFramesAt{
     .name = "VideoFramesAt",
     .doc =
-        "Takes the frames of a video at the times that a field of the record lists, in any "
+        "Extracts the frames of a video at the times given by a field of the record, in any "
         "order.\n\n"
         "The field has one second per frame, (T,), and the video becomes (T, C, H, W) uint8, RGB, "
         "upright; or it is one second, and the video becomes an image, (C, H, W). Each is the "
         "frame that begins nearest to its time, and an error (HR0550) if that is more than "
-        "tolerance_s away. The field of times is used up. hr.lerobot makes such records.",
+        "tolerance_s away. The field of times is removed. hr.lerobot makes such records.",
     .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = {{.name = "times",
                 .type = ParamType::kString,
-                .doc = "The field of times, in seconds on the file's own clock; default: "
-                       "`<video>_times`, for each video its own."},
+                .doc = "The field with the times, in seconds on the file's own clock; None: "
+                       "`<video>_times` of each video."},
                {.name = "tolerance_s",
                 .type = ParamType::kFloat,
-                .doc = "How far from its time a frame may begin, in seconds.",
+                .doc = "Maximum distance between a time and the start of its frame, in seconds.",
                 .fallback = 1e-4,
                 .minimum = 0.0,
                 .maximum = 1e6},
@@ -131,7 +133,8 @@ const OpRecord kVideoFramesAt{
                 .choices = {"TCHW", "CTHW"}},
                {.name = "hdr",
                 .type = ParamType::kBool,
-                .doc = "Interpret HDR frames (PQ, HLG) as if they were SDR. Otherwise such a video "
+                .doc = "Whether to interpret HDR frames (PQ, HLG) as if they were SDR. Otherwise "
+                       "such a video "
                        "is a bad record.",
                 .fallback = false}},
     .oracle = "the frames of the whole video whose times are nearest",

@@ -141,8 +141,8 @@ class ElasticTransform final : public WarpOp {
 const OpRecord kElasticTransform{
     .name = "ElasticTransform",
     .doc =
-        "Moves each pixel of a record's images by a smooth random displacement, as if seen "
-        "through water.\n\n"
+        "Moves each pixel of a record's images by a smooth random displacement (elastic "
+        "deformation), as if seen through water.\n\n"
         "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms "
         "are rendered first, which adds a pass over the image. Boxes and points are moved "
         "against the displacement at their position, torchvision's approximation, which gets "

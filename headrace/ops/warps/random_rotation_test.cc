@@ -5,7 +5,7 @@
 namespace headrace::op_test {
 namespace {
 
-TEST(RandomRotation, ByAQuarterTurnNeedsNoPixels) {
+TEST(RandomRotation, ByAMultipleOf90DegreesNeedsNoPixels) {
   for (const double angle : {0.0, 90.0, 180.0, 270.0, -450.0}) {
     TestRecord record({{coordinates(6, 6)}});
     const Recipe before = record.recipe();
@@ -29,7 +29,7 @@ TEST(RandomRotation, RotatesCounterclockwise) {
   EXPECT_EQ(turned.at(1, 0, 2), 2);
 }
 
-TEST(RandomRotation, LeavesTheShapeUnknownIfItGrowsWithTheAngle) {
+TEST(RandomRotation, MakesTheShapeUnknownIfItGrowsWithTheAngle) {
   const auto op = make_op("RandomRotation", {{"degrees", int64_t{30}}, {"expand", true}});
   const FieldState state = planned(*op, image_state({3, 40, 60}));
   EXPECT_EQ(state.shape, (Shape{3, -1, -1}));
@@ -38,7 +38,7 @@ TEST(RandomRotation, LeavesTheShapeUnknownIfItGrowsWithTheAngle) {
   EXPECT_EQ(planned(*fixed, image_state({3, 40, 60})).shape, (Shape{3, 60, 40}));
 }
 
-TEST(RandomRotation, RefusesUnsupportedInputs) {
+TEST(RandomRotation, RejectsUnsupportedInputs) {
   const Given degrees{{"degrees", int64_t{30}}};
   for (DType dtype : {DType::kUInt16, DType::kFloat32}) {
     EXPECT_EQ(plan_refusal("RandomRotation", degrees, image_state({3, 4, 4}, dtype)), "accepted");
@@ -60,7 +60,7 @@ TEST(RandomRotation, RefusesUnsupportedInputs) {
   EXPECT_NE(refusal("RandomRotation", {{"degrees", Floats{nan, nan}}}), "accepted");
 }
 
-TEST(RandomRotation, AllocatesNoImageThatIsFarTooLarge) {
+TEST(RandomRotation, DoesNotAllocateFarTooLargeImages) {
   TestRecord record({{coordinates(2, 60'000)}});
   const auto op = make_op("RandomRotation", {{"degrees", Floats{45, 45}}, {"expand", true}});
   const Result<void> done = record.try_apply(*op);

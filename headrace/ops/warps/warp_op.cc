@@ -11,8 +11,8 @@ namespace {
 
 const ErrorCode kWarpedTooLarge{
     "HR0507", ErrorKind::kResource, "warped image too large",
-    "A warp needs the pixels of an image and of its result in memory, and one of them would "
-    "exceed 268 million. expand=True makes very long rotated images that large. Nothing was "
+    "A warp needs the image and its result in memory, but one of them would exceed 268 million "
+    "pixels. expand=True makes very long rotated images that large. Nothing was "
     "allocated. Resize or crop first, or omit expand."};
 constexpr int64_t kMaxPixels = int64_t{1} << 28;
 
@@ -27,7 +27,9 @@ WarpOp::WarpOp(std::string_view name, const Arguments& arguments)
                                             : 0) {
   if (interpolation_ == Filter::kBicubic && arithmetic_ == Arithmetic::kTorch) {
     raise_invalid_argument(
-        name_, "interpolation=\"bicubic\" is Pillow's alone: torchvision has none for tensors",
+        name_,
+        "interpolation=\"bicubic\" requires arithmetic=\"pillow\": torchvision has none "
+        "for tensors",
         "arithmetic=\"pillow\"");
   }
 }
@@ -44,7 +46,7 @@ Result<void> WarpOp::check_size(Size size) const {
   return Error{.code = &kWarpedTooLarge,
                .what = "[" + std::string(name_) + "] an image of " + text_of(size) +
                        " pixels (height x width)",
-               .hint = "a Resize before it"};
+               .hint = "put a Resize before it"};
 }
 
 Result<Geometry> WarpOp::geometry_of(const Warp& warp, Size canvas) const {
@@ -68,7 +70,7 @@ void WarpOp::plan_picture(FieldState& picture) const {
   const bool wide = picture.dtype == DType::kUInt16 || picture.dtype == DType::kFloat32;
   if (picture.dtype != DType::kUInt8 && !wide) {
     raise_invalid_argument(name_,
-                           "works on uint8, uint16 and float32, and \"" + picture.name + "\" is " +
+                           "works on uint8, uint16 and float32, but \"" + picture.name + "\" is " +
                                std::string(name_of(picture.dtype)) + " here",
                            "put it before ToDtype");
   }
@@ -78,7 +80,7 @@ void WarpOp::plan_picture(FieldState& picture) const {
   if (arithmetic_ == Arithmetic::kPillow && interpolation_ != Filter::kNearest &&
       (wide || channels > 4)) {
     raise_invalid_argument(name_,
-                           "Pillow blends up to four uint8 channels, and \"" + picture.name +
+                           "Pillow blends up to four uint8 channels, but \"" + picture.name +
                                "\" is " + text_of(picture) + " here",
                            "arithmetic=\"torch\"");
   }
@@ -87,8 +89,8 @@ void WarpOp::plan_picture(FieldState& picture) const {
     raise_invalid_argument(
         name_,
         "\"" + picture.name + "\" has " + std::to_string(channels) +
-            " channels, where Pillow would treat the last as alpha",
-        "use arithmetic=\"torch\" or interpolation=\"nearest\", which treat all channels alike");
+            " channels, and Pillow would treat the last one as alpha",
+        "use arithmetic=\"torch\" or interpolation=\"nearest\", which treat all channels equally");
   }
 }
 
