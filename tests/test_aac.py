@@ -126,7 +126,7 @@ def test_unsupported_forms_are_refused_and_named(tmp_path: Path) -> None:
     file, adts = tmp_path / "in.m4a", tmp_path / "out.aac"
     file.write_bytes(m4a)
     subprocess.run(["ffmpeg", "-v", "error", "-i", file, "-c", "copy", adts], check=True)
-    with pytest.raises(hr.UnsupportedError, match=r"HR0352.*bare stream"):
+    with pytest.raises(hr.UnsupportedError, match=r"HR0352.*raw ADTS stream"):
         _core.decode_audio(adts.read_bytes())
     alac = tmp_path / "alac.m4a"
     subprocess.run(["ffmpeg", "-v", "error", "-i", file, "-c:a", "alac", alac], check=True)

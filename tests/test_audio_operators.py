@@ -68,7 +68,7 @@ def test_fade_equals_torchaudios(
 
 
 def test_fade_of_a_shorter_clip_is_an_error(samples: Any, tmp_path: Path) -> None:
-    with pytest.raises(hr.DataError, match=r"HR0541.*5003 frames, the fades 6000"):
+    with pytest.raises(hr.DataError, match=r"HR0541.*5003 frames, but the fades have 6000"):
         through(samples, tmp_path, T.Fade(6000))
 
 
@@ -112,7 +112,7 @@ def test_center_clip_takes_the_middle(samples: Any, tmp_path: Path, frames: int)
 def test_a_clip_longer_than_a_fixed_length_is_refused_before_a_thread_starts(
     samples: Any, tmp_path: Path
 ) -> None:
-    with pytest.raises(hr.ConfigError, match=r"HR0510.*clip has 300 frames and \"audio\" 200"):
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*clip has 300 frames, but \"audio\" 200"):
         through(samples, tmp_path, T.PadOrTrim(200), T.RandomClip(300))
 
 

@@ -127,7 +127,7 @@ def test_noise_is_resampled_to_the_rate_of_its_audio(tmp_path: Path) -> None:
 def test_short_noise_is_only_repeated_on_request(tmp_path: Path) -> None:
     noises = arrays(white(2, 150))
     with pytest.raises(
-        hr.DataError, match=r"HR0545.*400 frames, and its noise 150: use repeat=True"
+        hr.DataError, match=r"HR0545.*400 frames, but its noise 150: use repeat=True"
     ):
         added(T.AddNoise(3.0, source=noises))
     differences = added(T.AddNoise(3.0, source=noises, repeat=True))[:, 0]
@@ -152,7 +152,7 @@ def test_noise_channels_match_or_one_applies_to_all() -> None:
     two = white(1, 400, 2)
     own = added(T.AddNoise(6.0, source=arrays(two)), stereo)
     assert np.abs(own / two / (own / two)[..., :1] - 1).max() < 1e-2
-    with pytest.raises(hr.DataError, match=r"HR0545.*1 channels, and its noise 2.*mono=True"):
+    with pytest.raises(hr.DataError, match=r"HR0545.*1 channels, but its noise 2.*mono=True"):
         added(T.AddNoise(6.0, source=arrays(two)))
     mean = two.mean(axis=1, keepdims=True)
     mixed = added(T.AddNoise(6.0, source=arrays(two), mono=True)) / mean

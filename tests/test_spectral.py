@@ -243,7 +243,7 @@ def test_audio_clips_that_a_step_cannot_take_are_refused() -> None:
         through(short, T.Spectrogram(center=False))
     with pytest.raises(hr.ConfigError, match=r"HR0510.*2 channels: channel=0"):
         through(noises(1, 2, 2000), T.KaldiFbank())
-    with pytest.raises(hr.ConfigError, match=r"HR0510.*201 bins, and n_stft is 257"):
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*201 bins, but n_stft is 257"):
         through(noises(1, 1, 2000), T.Spectrogram(), T.MelScale(n_stft=257))
     with pytest.raises(hr.ConfigError, match=r"HR0510.*works on float32 spectrograms"):
         through(noises(1, 1, 2000), T.AmplitudeToDB(fields=["sound"]))
@@ -287,7 +287,7 @@ def test_the_rate_of_a_file_is_checked_and_used(tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.asarray(mels)[at], alone[0])
     with pytest.raises(hr.ConfigError, match=r"HR0510.*44100 Hz.*Resample\(new_freq=16000\)"):
         hr.Loader(source, [T.MelSpectrogram()], batch_size=1)
-    with pytest.raises(hr.ConfigError, match=r"HR0510.*44100 Hz, and orig_freq is 48000"):
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*44100 Hz, but orig_freq is 48000"):
         hr.Loader(source, [T.Resample(48000)], batch_size=1)
     without = hr.records(audio=noises(1, 1, 900), kinds={"audio": "audio"})
     with pytest.raises(hr.DataError, match=r"HR0545.*no known sample rate: set orig_freq="):
@@ -311,7 +311,7 @@ def test_noise_is_added_at_its_ratio() -> None:
     assert np.abs(share / share[..., 5:6] - 1).max() < 1e-2, "the noise itself, scaled"
     short = noises(200, 1, 100, seed=2)
     with pytest.raises(
-        hr.DataError, match=r"HR0545.*500 frames, and its noise 100: use repeat=True"
+        hr.DataError, match=r"HR0545.*500 frames, but its noise 100: use repeat=True"
     ):
         mixed(np.repeat(noises(1, 2, 500), 200, axis=0), short, (0.0, 20.0))
     again = mixed(np.repeat(noises(1, 2, 500), 200, axis=0), short, (0.0, 20.0), repeat=True)
@@ -326,7 +326,7 @@ def test_noise_is_added_at_its_ratio() -> None:
 
 def test_noise_that_does_not_fit_is_refused() -> None:
     sound = noises(1, 2, 400)
-    with pytest.raises(hr.DataError, match=r"HR0545.*2 channels, and its noise 3"):
+    with pytest.raises(hr.DataError, match=r"HR0545.*2 channels, but its noise 3"):
         mixed(sound, noises(1, 3, 400), 3.0)
     source = hr.records(sound=sound, kinds={"sound": "audio"})
     with pytest.raises(hr.ConfigError, match=r"HR0136.*combines 2 fields, and here there are"):

@@ -227,7 +227,7 @@ TEST(BatchSteps, AreRefusedIfUnsupported) {
   LoaderOptions lists = options(16);
   lists.plan.ragged = headrace::Ragged::kList;
   EXPECT_EQ(refusal([&] { Loader(std::make_shared<Ragged>(), steps({mix(kGroup)}), lists); }),
-            "HR0130 MixOpposites(group=4) mixes rows of one shape, and \"value\" is delivered as a "
+            "HR0130 MixOpposites(group=4) mixes rows of one shape, but \"value\" is delivered as a "
             "list");
   const auto sometimes = [](std::vector<Spec> list) {
     return Spec{

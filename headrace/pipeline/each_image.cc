@@ -36,7 +36,7 @@ class EachImage final : public Op {
 
   void plan(FieldState& field) const override {
     if (!takes(field.kind)) {
-      raise_invalid_argument("EachImage", "works on the images of packed rows, and \"" +
+      raise_invalid_argument("EachImage", "works on the images of packed rows, but \"" +
                                               field.name + "\" is " + text_of(field));
     }
     field.kind = FieldKind::kTensor;

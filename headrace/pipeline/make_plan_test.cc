@@ -75,7 +75,7 @@ TEST(Transforms, OfTorchvisionThatDoNothingHereAreAccepted) {
 TEST(Transforms, AnInvalidOrderIsRefused) {
   EXPECT_EQ(
       refusal(kFolder, {crop(8), normalize(), to_float()}),
-      "HR0510 [Normalize] works on floats, and \"image\" is uint8 here | put ToDtype(float32, "
+      "HR0510 [Normalize] works on floats, but \"image\" is uint8 here | put ToDtype(float32, "
       "scale=True) before it");
 }
 

@@ -37,7 +37,7 @@ int argument_named(const PlanDraft& draft, const std::string& input,
   std::string_view near = nearest_name(input, names);
   if (near.empty() && !names.empty()) near = names.front();
   raise(kBadStep,
-        "[" + function.name() + "] its arguments are fields by their names, and \"" + input +
+        "[" + function.name() + "] its arguments are fields by their names, but \"" + input +
             "\" is not one of " + draft.names_of(seen),
         "T.Python(function, fields=\"" + std::string(near) +
             "\") says what the arguments are; or rename the argument to " + std::string(near));

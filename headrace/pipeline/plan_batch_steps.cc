@@ -121,7 +121,7 @@ void finish_batch_steps(PlanDraft& draft) {
       if (output.field < 0 || !std::ranges::count(step.fields, output.field)) continue;
       if (output.as_list) {
         raise(kBatchedField,
-              step.label + " mixes rows of one shape, and \"" + output.name +
+              step.label + " mixes rows of one shape, but \"" + output.name +
                   "\" is delivered as a list",
               is_picture(output.state.kind) ? "add Resize((height, width)) or CenterCrop(size)"
                                             : "leave it out with the transform's fields=");

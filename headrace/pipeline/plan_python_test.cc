@@ -233,7 +233,7 @@ TEST(PythonStep, ItsDrawsAreSeparateAndReproducible) {
 
 TEST(PythonStep, UnknownArgumentsAndFieldsAreRefused) {
   EXPECT_EQ(refusal(kSchema, {step(function({"img"}, invert))}),
-            "HR0118 [speckle] its arguments are fields by their names, and \"img\" is not one of "
+            "HR0118 [speckle] its arguments are fields by their names, but \"img\" is not one of "
             "image (image), label (label) | T.Python(function, fields=\"image\") says what the "
             "arguments are; or rename the argument to image");
   EXPECT_EQ(refusal({kSchema[0]}, {step(function({"x"}, invert))}), "accepted") << "one of one";

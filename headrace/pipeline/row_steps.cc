@@ -75,7 +75,7 @@ void add_row_group(PlanDraft& draft, Step& step, const std::vector<int>& named) 
     if (step.op->partners() == 0 || is_picture(state.kind) || !is_spatial(state.kind)) continue;
     if (std::ranges::count(step.rows, field)) continue;
     raise(kSeveralGroups,
-          step.label + " joins rows of several records, and \"" + state.name +
+          step.label + " joins rows of several records, but \"" + state.name +
               "\" is not known to belong to \"" + decides.name + "\"",
           "source.with_row_group(\"" + decides.name + "\", \"" + state.name + "\")");
   }
