@@ -16,7 +16,7 @@ std::string refusal(const std::function<void()>& call) {
   return "";
 }
 
-TEST(OpenBudget, IsProportionalToTheFilesAndNamesTheExcess) {
+TEST(OpenBudget, IsProportionalToTheFilesAndReportsTheExcess) {
   OpenBudget budget("a.h5", 1000);
   constexpr uint64_t kAll = OpenBudget::kBytes + 1000 * OpenBudget::kBytesPerByte;
   EXPECT_TRUE(budget.affords(kAll));

@@ -54,17 +54,18 @@ Param array_fields_param() {
   return {.name = "fields",
           .type = ParamType::kStrings,
           .doc =
-              "The arrays to read, each \"name\" or \"field=name\". None: all of them, under their "
-              "own names."};
+              "The arrays to read, each as \"name\" or \"field=name\". None: all arrays, under "
+              "their own names."};
 }
 
 Param channels_param() {
   return {.name = "channels",
           .type = ParamType::kString,
           .doc =
-              "Where three-dimensional uint8 images have their channels: \"first\", \"last\", or "
+              "Position of the channel axis in three-dimensional uint8 arrays of images: "
+              "\"first\", \"last\", or "
               "\"auto\" (last if the last dimension is 1 to 4 and the first is larger). Batches "
-              "always have them first.",
+              "are always channels-first.",
           .fallback = std::string("auto"),
           .choices = {"auto", "first", "last"}};
 }
@@ -75,8 +76,10 @@ std::vector<ArrayChoice> choose_arrays(const std::vector<std::string>& names,
   if (arguments.is_none("fields")) {
     if (names.size() > kMaxFields) {
       bad_column(names[0],
-                 "it is one of " + with_commas(static_cast<int64_t>(names.size())) + " arrays; " +
-                     with_commas(kMaxFields) + " are possible",
+                 "it is one of " + with_commas(static_cast<int64_t>(names.size())) +
+                     " arrays; at "
+                     "most " +
+                     with_commas(kMaxFields) + " are supported",
                  "select fields with fields=");
     }
     for (const std::string& name : names) out.push_back({name, {}});
@@ -94,7 +97,7 @@ std::vector<ArrayChoice> choose_arrays(const std::vector<std::string>& names,
     if (!is_there(choice.name)) {
       const std::string_view near = nearest_name(choice.name, views);
       bad_column(choice.name, "there is no array of this name",
-                 near.empty() ? "there are " + quoted_list(names, 10)
+                 near.empty() ? "the arrays are " + quoted_list(names, 10)
                               : "did you mean \"" + std::string(near) + "\"?");
     }
     out.push_back(std::move(choice));

@@ -10,7 +10,7 @@ const ErrorCode kDamaged{
     "HR0424", ErrorKind::kData, "damaged array file",
     "The file's signature, header or size is invalid for its format (NumPy, IDX, CIFAR binary, "
     "safetensors, torch.save, token files). Usually it was truncated while being copied or "
-    "written: copy it again, or write it again with the library that made it."};
+    "written. Copy it again, or rewrite it with the library that made it."};
 
 const ErrorCode kUnsupported{
     "HR0425", ErrorKind::kUnsupported, "unsupported array",
@@ -20,7 +20,7 @@ const ErrorCode kUnsupported{
 
 const ErrorCode kSeveralParts{
     "HR0432", ErrorKind::kConfig, "dataset has several parts",
-    "The folder contains a training set and a test set (or others), and opening them together "
+    "The folder contains a training set and a test set (or other splits); opening them together "
     "would train on the test set. Choose one: split=\"train\", or open its file."};
 
 }  // namespace

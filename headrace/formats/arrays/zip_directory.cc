@@ -20,8 +20,8 @@ const ErrorCode kDamagedZip{
     "HR0426", ErrorKind::kData, "damaged zip archive",
     "The archive's directory does not match the file: it was truncated or changed, members "
     "overlap or share a name, or a checksum is wrong. Archives that are encrypted, split, or use "
-    "a compression other than stored and deflate are not supported either. `unzip -t` shows what "
-    "other programs make of it; np.savez and np.savez_compressed write supported files."};
+    "a compression other than stored and deflate are not supported either. `unzip -t` checks it "
+    "with another program; np.savez and np.savez_compressed write supported files."};
 
 constexpr uint32_t kEndMark = 0x06054b50, kEnd64Mark = 0x06064b50, kLocator64Mark = 0x07064b50;
 constexpr uint32_t kMemberMark = 0x02014b50, kLocalMark = 0x04034b50;
@@ -95,7 +95,7 @@ Result<Directory> find_directory(const File& file) {
     out.offset = wide_end.number<uint64_t>();
     return out;
   }
-  return damaged(file, "no end of a directory: it was truncated", size);
+  return damaged(file, "no end-of-central-directory record: the archive was truncated", size);
 }
 
 // Fields that do not fit into 32 bits are in an extra field, in this order.
@@ -121,15 +121,15 @@ bool take_wide_sizes(std::span<const uint8_t> extra, ZipMember& member, uint64_t
 Result<void> find_bytes(const File& file, uint64_t local, uint64_t end, ZipMember& member) {
   std::array<uint8_t, kLocalBytes> header{};
   const auto outside = [&](const char* what) { return damaged(file, what, local, member.name); };
-  if (local > end || end - local < kLocalBytes) return outside("it begins outside of the archive");
+  if (local > end || end - local < kLocalBytes) return outside("it starts outside the archive");
   if (Result<void> read = file.read(local, header); !read) return read;
   ByteReader in(header);
-  if (in.number<uint32_t>() != kLocalMark) return outside("no member begins where it should");
+  if (in.number<uint32_t>() != kLocalMark) return outside("there is no member at its offset");
   in.bytes(22);
   const auto name = in.number<uint16_t>(), extra = in.number<uint16_t>();
   member.offset = local + kLocalBytes + name + extra;
   if (member.offset > end || member.stored > end - member.offset) {
-    return outside("it ends after the directory's begin");
+    return outside("it overlaps the central directory");
   }
   return {};
 }

@@ -72,7 +72,7 @@ std::vector<std::string> files_of_dataset(const std::string& folder) {
   }
   json.end();
   check_json(json, path);
-  if (files.empty()) throw Exception(damaged_array(path, "it lists no data file"));
+  if (files.empty()) throw Exception(damaged_array(path, "it does not list any data files"));
   return files;
 }
 
@@ -100,7 +100,7 @@ std::vector<std::string> files_of(const std::string& path, const Arguments& argu
         !arguments.is_none("split") &&
         std::find(splits.begin(), splits.end(), arguments.text("split")) != splits.end();
     if (!known) {
-      throw Exception(several_parts(path, "it holds the splits " + quoted_list(splits),
+      throw Exception(several_parts(path, "it contains the splits " + quoted_list(splits),
                                     "name one: split=\"train\""));
     }
     return files_of_dataset(joined(path, arguments.text("split")));
@@ -119,7 +119,7 @@ const FormatRecord kArrow{
     .name = "arrow",
     .doc =
         "Arrow files (.arrow, .feather, streams too), several of them, or the folder that Hugging "
-        "Face's save_to_disk writes, through pyarrow; values are read when they are needed. "
+        "Face's save_to_disk writes, read through pyarrow; values are read on demand. "
         "Columns "
         "are fields as with Parquet; names of classes come from the dataset's features.",
     .example = "hr.open(\"dataset/\", split=\"train\")",

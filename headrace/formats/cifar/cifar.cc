@@ -165,15 +165,15 @@ SourcePtr open_cifar(const std::string& path, const Arguments& arguments, const 
   const Batches batches = batches_in(path);
   const bool both = !batches.train.empty() && !batches.test.empty();
   if (both && arguments.is_none("split")) {
-    throw Exception(several_parts(path, "it holds the training and the test set",
+    throw Exception(several_parts(path, "it contains both the training set and the test set",
                                   "name one: split=\"train\" or split=\"test\""));
   }
   const bool train =
       arguments.is_none("split") ? !batches.train.empty() : arguments.text("split") == "train";
   const std::vector<std::string>& files = train ? batches.train : batches.test;
   if (files.empty()) {
-    throw Exception(several_parts(path, "it holds no file of that split",
-                                  "copy the whole folder, as it comes out of the archive"));
+    throw Exception(several_parts(path, "it contains no file of that split",
+                                  "copy the whole folder, as extracted from the archive"));
   }
   return source_of(path, files);
 }
@@ -182,8 +182,8 @@ const FormatRecord kCifar{
     .name = "cifar",
     .doc =
         "The binary version of CIFAR-10 (data_batch_1.bin, ...) and CIFAR-100 (train.bin, "
-        "test.bin), a file or the folder, gzipped or not. Fields: image and label, of CIFAR-100 "
-        "also coarse_label; classes from the text files next to it.",
+        "test.bin), a file or the folder, gzipped or not. Fields: image, label, and for CIFAR-100 "
+        "coarse_label; class names come from the text files next to it.",
     .example = "hr.open(\"cifar-10-batches-bin\", split=\"train\")",
     .params = {{.name = "split",
                 .type = ParamType::kString,

@@ -23,8 +23,8 @@ namespace {
 
 const ErrorCode kCocoLacks{
     "HR0436", ErrorKind::kConfig, "not available for these COCO annotations",
-    "The request does not match the annotations: their images were not found in any of the usual "
-    "places (images= names the folder), or the file has no outlines, keypoints or captions."};
+    "The arguments do not match the annotations: their images were not found in any of the usual "
+    "folders (pass the folder as images=), or the file has no outlines, keypoints or captions."};
 
 // Box conversions in the order and precision of torchvision.ops.box_convert.
 void convert_boxes(std::vector<float>& boxes, std::string_view form) {
@@ -86,7 +86,7 @@ bool holds_first(const std::string& folder, const NameList& names) {
   }
   raise(kCocoLacks,
         "no image such as " + std::string(names[0]) + " in " + quoted_list(tried, tried.size()),
-        "images=\"FOLDER\" says where they are");
+        "pass images=\"FOLDER\"");
 }
 
 // The first likely folder that contains one of the first pictures.
@@ -150,23 +150,23 @@ SourcePtr open_coco(const std::string& path, const Arguments& arguments, const P
   CocoAnnotations data = read_coco(*file, options, progress);
   if (data.images.empty()) {
     raise(kCocoLacks, "no image in " + path,
-          options.skip_empty ? "skip_empty=True leaves out those without boxes" : "");
+          options.skip_empty ? "skip_empty=True skips images without boxes" : "");
   }
   const bool captions = arguments.is_none("captions") || arguments.flag("captions");
   wanted.captions = captions && !data.captions.empty();
   if (captions && !arguments.is_none("captions") && data.captions.empty()) {
-    raise(kCocoLacks, "captions=True, and " + path + " has none", "captions_*.json has them");
+    raise(kCocoLacks, "captions=True, but " + path + " has no captions", "open captions_*.json");
   }
   wanted.masks = arguments.flag("masks");
   if (wanted.masks && data.segmentations.empty()) {
-    raise(kCocoLacks, "masks=True, and no annotation of " + path + " has a segmentation",
-          "instances_*.json has them");
+    raise(kCocoLacks, "masks=True, but no annotation of " + path + " has a segmentation",
+          "open instances_*.json");
   }
   if (arguments.flag("keypoints")) {
     wanted.keypoints = keypoints_of(data, *file);
     if (data.keypoints.empty() || wanted.keypoints == 0) {
-      raise(kCocoLacks, "keypoints=True, and no annotation of " + path + " has any",
-            "person_keypoints_*.json has them");
+      raise(kCocoLacks, "keypoints=True, but no annotation of " + path + " has keypoints",
+            "open person_keypoints_*.json");
     }
   }
   if (!arguments.flag("allow_outside")) refuse_outside(data.file_names, path);
@@ -185,16 +185,16 @@ Param flag(std::string_view name, std::string_view doc) {
 const FormatRecord kCoco{
     .name = "coco",
     .doc =
-        "COCO annotations (.json) and the images that they list, in the order of their ids. "
-        "Fields: image; boxes (-1, 4) float32, labels (-1) int64, crowd (-1) uint8, areas (-1) "
-        "float32; image_id; on request masks (-1, H, W) uint8, keypoints (-1, K, 3) float32, "
+        "COCO annotations (.json) and the images that they list, ordered by id. Fields: image; "
+        "boxes (-1, 4) float32, labels (-1) int64, crowd (-1) uint8, areas (-1) float32; "
+        "image_id; optionally masks (-1, H, W) uint8, keypoints (-1, K, 3) float32, "
         "caption and captions. Masks equal pycocotools'.",
     .example = "hr.coco(\"annotations/instances_train2017.json\", images=\"train2017/\")",
     .params =
         {{.name = "images",
           .type = ParamType::kString,
-          .doc = "The folder of the images. None: the file's own, images/ in it, or a folder named "
-                 "like the file, next to it or above "
+          .doc = "The folder of the images. None: the folder of the file, images/ in it, or a "
+                 "folder named after the file, next to it or one level up "
                  "(instances_train2017.json: ../train2017).",
           .decides = Affects::kPlace},
          {.name = "boxes",
@@ -204,38 +204,40 @@ const FormatRecord kCoco{
           .choices = {"xyxy", "xywh", "cxcywh"}},
          {.name = "category_ids",
           .type = ParamType::kString,
-          .doc = "remap: labels are 0, 1, 2, ... in the order of the ids, and so are classes. "
-                 "keep: labels are the ids, as torchvision's detectors expect (0 is the "
+          .doc = "\"remap\": labels and classes are numbered 0, 1, 2, ... in the order of the "
+                 "ids. \"keep\": labels are the ids, as torchvision's detectors expect (0 is the "
                  "background); classes[id] is the name.",
           .fallback = std::string("remap"),
           .choices = {"remap", "keep"}},
-         flag("masks", "Draw outlines and run-length codes as the field masks."),
-         flag("keypoints", "Deliver the field keypoints: x, y, visibility."),
+         flag("masks",
+              "Whether to deliver the field masks, rasterized from polygons and "
+              "run-length codes."),
+         flag("keypoints", "Whether to deliver the field keypoints: x, y, visibility."),
          {.name = "captions",
           .type = ParamType::kBool,
-          .doc = "Deliver the fields caption (the first, text) and captions (all, as a JSON "
-                 "list). None: where the file has any."},
+          .doc = "Whether to deliver the fields caption (the first one, text) and captions (all, "
+                 "as a JSON list). None: if the file has captions."},
          flag("skip_empty",
-              "Leave out images without boxes, after the other filters have been applied."),
-         flag("skip_crowd", "Leave out boxes of crowds (iscrowd 1)."),
+              "Whether to skip images without boxes, after the other filters have been applied."),
+         flag("skip_crowd", "Whether to drop crowd boxes (iscrowd 1)."),
          {.name = "min_size",
           .type = ParamType::kFloat,
-          .doc = "Leave out boxes with a smaller width or height, in pixels.",
+          .doc = "Minimum width and height of a box, in pixels; smaller boxes are dropped.",
           .fallback = 0.0,
           .minimum = 0},
          {.name = "min_area",
           .type = ParamType::kFloat,
-          .doc = "Leave out annotations with a smaller area, in square pixels.",
+          .doc = "Minimum area of an annotation, in square pixels; smaller ones are dropped.",
           .fallback = 0.0,
           .minimum = 0},
          {.name = "check_sizes",
           .type = ParamType::kBool,
-          .doc = "Reject images with boxes, masks or keypoints if their "
-                 "size differs from the one in the file.",
+          .doc = "Whether an image with boxes, masks or keypoints is a bad record if its size "
+                 "differs from the one in the annotation file.",
           .fallback = true},
          {.name = "orphans",
           .type = ParamType::kString,
-          .doc = "What to do with annotations whose image is not listed.",
+          .doc = "What to do with annotations of images that are not listed.",
           .fallback = std::string("error"),
           .choices = {"error", "drop"}},
          outside_param()},

@@ -49,12 +49,12 @@ class SeenKeys {
 
 int64_t read_id(JsonReader& json, const char* what) {
   if (json.type() != JsonReader::Type::kNumber) {
-    json.fail(std::string(what) + " is an integer");
+    json.fail(std::string(what) + " must be an integer");
     return 0;
   }
   const uint64_t offset = json.offset();
   const std::optional<int64_t> integer = json.number().integer;
-  if (!integer) json.fail(std::string(what) + " is an integer of 64 bits", offset);
+  if (!integer) json.fail(std::string(what) + " must fit into a 64-bit integer", offset);
   return integer.value_or(0);
 }
 
@@ -73,7 +73,7 @@ int32_t read_side(JsonReader& json) {
   const uint64_t offset = json.offset();
   const double value = read_number(json);
   if (!(value >= 0 && value <= std::numeric_limits<int32_t>::max() && value == std::floor(value))) {
-    json.fail("width and height of an image are whole numbers", offset);
+    json.fail("width and height of an image must be integers", offset);
     return 0;
   }
   return static_cast<int32_t>(value);
@@ -87,7 +87,8 @@ JsonRange read_range(JsonReader& json) {
   JsonRange range{json.offset(), 0};
   json.skip();
   const uint64_t bytes = json.offset() - range.offset;
-  if (bytes > std::numeric_limits<uint32_t>::max()) json.fail("a value of 4 GiB", range.offset);
+  if (bytes > std::numeric_limits<uint32_t>::max())
+    json.fail("a value of 4 GiB or more", range.offset);
   range.bytes = static_cast<uint32_t>(bytes);
   return range;
 }

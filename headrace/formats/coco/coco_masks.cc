@@ -120,7 +120,7 @@ std::string CocoMaskPainter::counts(std::span<const int64_t> runs, std::span<uin
     total += run;
   }
   if (total != pixels()) {
-    return "a run-length code of " + std::to_string(total) + " pixels; the image has " +
+    return "a run-length code of " + std::to_string(total) + " pixels, but the image has " +
            std::to_string(pixels());
   }
   crossings_.clear();
@@ -141,7 +141,7 @@ std::string CocoMaskPainter::compressed(std::string_view text, std::span<uint8_t
   for (size_t at = 0; at < text.size();) {
     int64_t value = 0;
     for (int group = 0;; ++group) {
-      if (at == text.size() || group == kMaxGroups) return "a run-length code that breaks off";
+      if (at == text.size() || group == kMaxGroups) return "a truncated run-length code";
       const int bits = text[at++] - '0';
       if (bits < 0 || bits > 63) return "a run-length code with an invalid character";
       value |= static_cast<int64_t>(bits & 31) << 5 * group;

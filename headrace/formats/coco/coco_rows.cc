@@ -81,7 +81,7 @@ class CocoJoin {
       out_.has_boxes |= row.has_box;
       if (row.has_box && !in_.has_categories && !options_.keep_category_ids) {
         contradiction(path_, "annotations have boxes, but the file has no list \"categories\"",
-                      row.offset, "category_ids=\"keep\" takes the numbers as they are");
+                      row.offset, "pass category_ids=\"keep\" to use the ids as labels");
       }
     }
   }
@@ -99,9 +99,9 @@ class CocoJoin {
     if (out_.orphans == 0 || options_.drop_orphans) return;
     contradiction(path_,
                   count_text(out_.orphans, "annotation") +
-                      " of images that are not listed, the first of image_id " +
+                      " of images that are not listed; the first has image_id " +
                       std::to_string(first->image_id),
-                  first->offset, "orphans=\"drop\" leaves them out");
+                  first->offset, "orphans=\"drop\" skips them");
   }
 
   bool is_row(const CocoRow& row) const { return !row.caption.bytes || row.has_box; }

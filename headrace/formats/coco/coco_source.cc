@@ -147,10 +147,10 @@ class CocoSource final : public Source {
              " with bad annotations";
     }
     if (data_.orphans > 0) {
-      out += ", " + count_text(data_.orphans, "annotation") + " of unlisted images left out";
+      out += ", " + count_text(data_.orphans, "annotation") + " of unlisted images skipped";
     }
     if (data_.over_edge > 0) {
-      out += ", " + count_text(data_.over_edge, "box", "boxes") + " over the edge";
+      out += ", " + count_text(data_.over_edge, "box", "boxes") + " beyond the image's edge";
     }
     return out + ")";
   }

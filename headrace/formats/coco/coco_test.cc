@@ -80,7 +80,7 @@ TEST_F(Coco, AnImageWithoutRowsHasEmptyTensors) {
   EXPECT_TRUE(field_of(*source, record, "boxes").bytes.empty());
 }
 
-TEST_F(Coco, BoxesAndIdsAsRequested) {
+TEST_F(Coco, BoxFormatsAndIdsFollowTheArguments) {
   SourcePtr source =
       open(kThree, {{"boxes", std::string("xywh")}, {"category_ids", std::string("keep")}});
   RecordData record = read_record(*source, 1);
@@ -114,7 +114,7 @@ TEST_F(Coco, ThresholdsDropRows) {
 }
 
 // pycocotools: frPyObjects([[1, 1, 4, 1, 4, 3.5, 1, 3]], 5, 6), decoded.
-TEST_F(Coco, MasksEqualThoseOfPycocotools) {
+TEST_F(Coco, MasksEqualPycocotools) {
   const std::string rows =
       R"({"image_id": 3, "category_id": 2, "bbox": [1, 1, 3, 2.5],
           "segmentation": [[1, 1, 4, 1, 4, 3.5, 1, 3]]},
@@ -154,7 +154,7 @@ TEST_F(Coco, MissingKeypointsAreZero) {
             (std::vector<float>{1, 2, 2, 3.5, 4, 1, 0, 0, 0, 0, 0, 0}));
 }
 
-TEST_F(Coco, CaptionsAreTheFirstAndAll) {
+TEST_F(Coco, CaptionHasTheFirstAndCaptionsHasAll) {
   const SourcePtr source =
       open_text("{" + std::string(kImages) +
                 R"(, "annotations": [{"image_id": 7, "id": 1, "caption": "A \"dog\"."},
@@ -170,7 +170,7 @@ TEST_F(Coco, CaptionsAreTheFirstAndAll) {
   EXPECT_EQ(text_of(field_of(*source, record, "captions")), "[]");
 }
 
-TEST_F(Coco, ABadAnnotationIsTheErrorOfItsImageAlone) {
+TEST_F(Coco, ABadAnnotationAffectsOnlyItsImage) {
   const std::string good = R"({"image_id": 7, "category_id": 2, "bbox": [0, 0, 1, 1]})";
   const auto what = [&](const std::string& rest) {
     const std::string bad = R"({"image_id": 3, )" + rest + "}";
@@ -206,7 +206,7 @@ TEST_F(Coco, ABadAnnotationIsTheErrorOfItsImageAlone) {
             "an iscrowd that is neither 0 nor 1");
 }
 
-TEST_F(Coco, AMaskThatCannotBeDrawnIsTheErrorOfItsImage) {
+TEST_F(Coco, AnInvalidMaskAffectsOnlyItsImage) {
   const auto what = [&](const std::string& segmentation) {
     const SourcePtr source =
         open(R"({"image_id": 3, "category_id": 2, "bbox": [0, 0, 1, 1], "segmentation": )" +
@@ -228,20 +228,19 @@ TEST_F(Coco, AMaskThatCannotBeDrawnIsTheErrorOfItsImage) {
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": [9223372036854775807, 9223372036854775807]})"),
             "a run-length code that is longer than the image");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": [10, 19]})"),
-            "a run-length code of 29 pixels; the image has 30");
+            "a run-length code of 29 pixels, but the image has 30");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": [-5, 35]})"), "a run-length code with a run of -5");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": [9223372036854775808]})"),
             "a run-length code with a run of -1");
   EXPECT_EQ(what(R"({"size": [6, 5], "counts": [30]})"),
             "a run-length code of another size than the image");
   EXPECT_EQ(what(R"({"size": [5, 6]})"), "a segmentation without counts");
-  EXPECT_EQ(what(R"({"size": [5, 6], "counts": "oooooooooooooo"})"),
-            "a run-length code that breaks off");
+  EXPECT_EQ(what(R"({"size": [5, 6], "counts": "oooooooooooooo"})"), "a truncated run-length code");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": "  "})"),
             "a run-length code with an invalid character");
 }
 
-TEST_F(Coco, SyntaxErrorsAreRefusedWithTheirOffset) {
+TEST_F(Coco, SyntaxErrorsAreReportedWithTheirOffset) {
   const auto expect = [&](const std::string& text, std::string_view what, std::string_view at) {
     const Error error = refusal_of_text(text);
     ASSERT_TRUE(error.code);
@@ -252,9 +251,9 @@ TEST_F(Coco, SyntaxErrorsAreRefusedWithTheirOffset) {
   expect("[1]", "an object was expected, not '['", "[");
   EXPECT_EQ(refusal_of_text(R"({"images": []})").what, "no list \"annotations\"");
   expect(R"({"images": {}, "annotations": []})", "an array was expected, not '{'", "{}");
-  expect(R"({"images": [{"id": "3"}]})", "the id of an image is an integer", "\"3\"");
+  expect(R"({"images": [{"id": "3"}]})", "the id of an image must be an integer", "\"3\"");
   expect(R"({"images": [{"id": 9223372036854775808}]})",
-         "the id of an image is an integer of 64 bits", "9223372036854775808");
+         "the id of an image must fit into a 64-bit integer", "9223372036854775808");
   expect(R"({"images": [{"id": 3}]})", "an image without a file_name", "{\"id\"");
   expect(R"({"images": [{"id": 3, "file_name": ""}]})", "an invalid file_name", "\"\"");
   expect(R"({"images": [{"id": 3, "id": 4}]})", "the key \"id\" twice", "4");
@@ -262,14 +261,14 @@ TEST_F(Coco, SyntaxErrorsAreRefusedWithTheirOffset) {
   expect(R"({"images": [], "annotations": [{"id": 1}]})", "an annotation without an image_id",
          "{\"id\"");
   expect(R"({"images": [], "annotations": [{"image_id": 1.5}]})",
-         "the image_id of an annotation is an integer of 64 bits", "1.5");
+         "the image_id of an annotation must fit into a 64-bit integer", "1.5");
   expect(R"({"images": [{"id": 1, "file_name": "x", "width": -4}]})",
-         "width and height of an image are whole numbers", "-4");
+         "width and height of an image must be integers", "-4");
   const Error deep = refusal_of_text("{\"info\": " + std::string(100000, '['));
   EXPECT_EQ(deep.what, "nested more than 128 levels deep");
 }
 
-TEST_F(Coco, ContradictionsAreRefused) {
+TEST_F(Coco, ContradictionsAreRejected) {
   EXPECT_EQ(
       refusal_of_text(R"({"images": [{"id": 1, "file_name": "a"}, {"id": 1, "file_name": "b"}],
                                 "annotations": []})")
@@ -287,15 +286,15 @@ TEST_F(Coco, ContradictionsAreRefused) {
       "annotations have boxes, but the file has no list \"categories\"");
   const std::string orphan = R"({"image_id": 99, "category_id": 2, "bbox": [0, 0, 1, 1]})";
   EXPECT_EQ(refusal(orphan).what,
-            "1 annotation of images that are not listed, the first of image_id 99");
-  EXPECT_EQ(refusal(orphan).hint, "orphans=\"drop\" leaves them out");
+            "1 annotation of images that are not listed; the first has image_id 99");
+  EXPECT_EQ(refusal(orphan).hint, "orphans=\"drop\" skips them");
   EXPECT_NE(open(orphan, {{"orphans", std::string("drop")}})
                 ->description()
-                .find("1 annotation of unlisted images left out"),
+                .find("1 annotation of unlisted images skipped"),
             std::string::npos);
 }
 
-TEST_F(Coco, MissingFilesAreRefused) {
+TEST_F(Coco, MissingFilesAreRejected) {
   EXPECT_EQ(refusal(kThree, {{"masks", true}}).code->id, "HR0436");
   EXPECT_EQ(refusal(kThree, {{"keypoints", true}}).code->id, "HR0436");
   EXPECT_EQ(refusal(kThree, {{"captions", true}}).code->id, "HR0436");
@@ -318,7 +317,7 @@ TEST_F(Coco, ImagesAreSearchedInCocosFolders) {
   EXPECT_NE(error.what.find("'" + (folder / "n/val/") + "'"), std::string::npos) << error.what;
 }
 
-TEST_F(Coco, AFolderInsteadOfTheAnnotationsIsRefusedWithAHint) {
+TEST_F(Coco, AFolderInsteadOfTheAnnotationsIsRejectedWithAHint) {
   const Error error =
       error_of([&] { open_source(folder.path(), {{"format", std::string("coco")}}); });
   EXPECT_EQ(error.code->id, "HR0436");
@@ -346,7 +345,7 @@ TEST_F(Coco, AFileTruncatedAnywhereIsAnErrorAndFlippedBytesNeverCrash) {
   EXPECT_GT(opened, 0);
 }
 
-TEST_F(Coco, TheFingerprintEqualsThatOfTheRecords) {
+TEST_F(Coco, TheFingerprintDependsOnTheRecordsAlone) {
   const uint64_t print = open(kThree)->fingerprint();
   EXPECT_EQ(open(kThree)->fingerprint(), print);
   EXPECT_NE(open(kThree, {{"skip_crowd", true}})->fingerprint(), print);

@@ -102,7 +102,7 @@ Result<void> CocoValues::masks(std::span<const JsonRange> rows, int64_t height, 
   if (rows.size() > std::min(max_bytes, kMaxBytes) / plane) {
     return bad(count_text(static_cast<int64_t>(rows.size()), "mask") + " of " +
                    std::to_string(width) + " x " + std::to_string(height) +
-                   " pixels are more than memory is meant for",
+                   " pixels exceed the memory limit",
                here);
   }
   out.resize(rows.size() * plane);
@@ -119,9 +119,9 @@ Result<void> CocoValues::keypoints(std::span<const JsonRange> rows, int64_t poin
                                    size_t max_bytes, Buffer& out) const {
   const int64_t wanted = points * 3;
   if (rows.size() > std::min(max_bytes, kMaxBytes) / (wanted * sizeof(float))) {
-    return bad("keypoints of " + count_text(int64_t(rows.size()), "row") +
-                   " are more than memory is meant for",
-               rows[0]);
+    return bad(
+        "keypoints of " + count_text(int64_t(rows.size()), "row") + " exceed the memory limit",
+        rows[0]);
   }
   out.resize(rows.size() * wanted * sizeof(float));
   std::memset(out.data(), 0, out.size());

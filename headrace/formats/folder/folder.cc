@@ -29,26 +29,26 @@ namespace {
 
 const ErrorCode kNotAFolder{
     "HR0403", ErrorKind::kConfig, "not a folder",
-    "The format 'folder' opens a folder of images, and this path is a file. Omit format= to open "
-    "the file by its content."};
+    "The format 'folder' opens a folder of images, but this path is a file. Omit format= to "
+    "detect the format from the file's content."};
 
 const ErrorCode kNoPictures{
     "HR0404", ErrorKind::kConfig, "no images",
     "The folder and its subfolders contain no image, audio or video. Images are recognized by "
-    "their suffix or their first bytes, audio and video by their suffix; names that begin with a "
-    "dot are ignored. Check the path: it may be one level too high or too low, or not mounted."};
+    "their suffix or their first bytes, audio and video by their suffix; hidden files and folders "
+    "are ignored. Check the path: it may be one level too high or too low, or not mounted."};
 
 const ErrorCode kEmptyClasses{
     "HR0407", ErrorKind::kConfig, "class without records",
     "A folder next to the class folders contains no image, audio or video; or it contains no "
     "image while others do: images take precedence in a dataset, then audio, then video, and "
-    "files of the other types are ignored. Counted as a class, the folder would shift the numbers "
+    "files of the other types are ignored. If it counted as a class, it would shift the numbers "
     "of later classes. Remove it, or the images; name the intended classes in classes=, or pass "
     "allow_empty=True to count it, as torchvision's ImageFolder does."};
 
 const ErrorCode kNoClassFolders{
     "HR0409", ErrorKind::kConfig, "no class folders",
-    "classes= names the folders inside a folder, and this one has none with images. Omit classes= "
+    "classes= lists class folders, but this folder has no subfolders with images. Omit classes= "
     "for images without labels; labels stored elsewhere come from a list file or from "
     "hr.records(image=..., label=...)."};
 
@@ -69,7 +69,7 @@ std::string left_out_of(const FolderListing& listing) {
   const auto after = std::ranges::find(all_media(), listing.media) - all_media().begin() + 1;
   return count_text(listing.left_out, nouns_of_media("or", "", size_t(after)),
                     nouns_of_media("and", "s", size_t(after))) +
-         " left out, since there are " + std::string(listing.media->noun) + "s";
+         " skipped, since there are " + std::string(listing.media->noun) + "s";
 }
 
 class FolderSource final : public LabeledFiles {
@@ -116,7 +116,7 @@ class FolderSource final : public LabeledFiles {
     std::vector<std::string> out = warnings_of_unread(root_, listing_);
     if (listing_.unreadable > 0) {
       out.push_back(count_text(listing_.unreadable, "file") + " in " + root_ +
-                    " could not be read and has no image's suffix: left out");
+                    " could not be read and has no image suffix: skipped");
     }
     int64_t unread = 0;
     std::string kinds, packages;
@@ -304,7 +304,7 @@ ClassList classes_of(const std::string& root, const FolderListing& listing,
             (listing.left_out > 0 ? ", and " + left_out_of(listing) : ""),
         listing.left_out > 0
             ? "take the " + own + "s out of the folder, or name the files: hr.records(video=[...])"
-            : "remove it, name the classes in classes=, or say allow_empty=True");
+            : "remove it, name the classes in classes=, or pass allow_empty=True");
   }
   return ClassList::found(std::move(all));
 }
@@ -316,7 +316,7 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
   const Result<PathStatus> there = storage_of(root).look_at(root);
   if (!there) throw Exception(there.error());
   if (there->kind != PathKind::kFolder) {
-    raise(kNotAFolder, root + " is a file", "leave format= out to open it by its content");
+    raise(kNotAFolder, root + " is a file", "omit format= to detect the format from its content");
   }
   std::optional<ClassList> given = classes_argument(arguments);
   FolderListing listing = listing_of(root, progress, given);
@@ -325,7 +325,7 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
     if (listing.folders[0].count == 0) no_video_track(root, listing);
     if (given) {
       raise(kNoClassFolders, "all images are in " + root + " itself, so they have no classes",
-            "leave classes= out, or open a folder that has one folder for each class");
+            "omit classes=, or open a folder with one subfolder per class");
     }
     return std::make_shared<FolderSource>(root, std::move(listing), std::vector<Run>(1),
                                           ClassList());
@@ -354,7 +354,7 @@ const FormatRecord kFolder{
     .params = {classes_param(),
                {.name = "allow_empty",
                 .type = ParamType::kBool,
-                .doc = "Count a folder without images as a class.",
+                .doc = "Whether a folder without images counts as a class.",
                 .fallback = false}},
     .recognizes = is_folder,
     .open = open_folder,

@@ -23,8 +23,8 @@ namespace {
 const ErrorCode kTooManyFolders{
     "HR0408", ErrorKind::kResource, "too many folders",
     "More than four million folders were found, or one folder by more than 256 paths. A few "
-    "symbolic links can multiply without end when each target contains several links to the next. "
-    "Remove them, or give the files in a list."};
+    "symbolic links can multiply exponentially if each target contains several links to the next. "
+    "Remove them, or pass the files as a list."};
 
 constexpr int64_t kMaxFolders = int64_t{1} << 22;
 constexpr int kMaxPaths = 256;  // of links to one folder
@@ -80,8 +80,8 @@ class Lister {
     }
     if (++times_listed_[{folder.device, folder.inode}] > kMaxPaths) {
       raise(kTooManyFolders,
-            joined(root_, path) + " is a folder that more than " + std::to_string(kMaxPaths) +
-                " paths lead to",
+            joined(root_, path) + " can be reached by more than " + std::to_string(kMaxPaths) +
+                " paths",
             "look for links to folders that multiply");
     }
     listing_.paths.add(path);

@@ -137,7 +137,7 @@ TEST_F(Folder, WithoutClassFoldersHasNoLabel) {
   EXPECT_EQ(refusal({{"classes", Names{"a"}}}).code->id, "HR0409");
 }
 
-TEST_F(Folder, GivenClassesFixTheNumbers) {
+TEST_F(Folder, GivenClassesDetermineTheNumbers) {
   for (const char* name : {"dog/1.jpg", "ant/1.jpg"}) data.write(name, "");
   const SourcePtr source = open({{"classes", Names{"dog", "cat", "ant"}}});
   EXPECT_EQ(keys(*source), (Names{"ant/1.jpg", "dog/1.jpg"}));
@@ -145,7 +145,7 @@ TEST_F(Folder, GivenClassesFixTheNumbers) {
   EXPECT_EQ(source->classes(), (Names{"dog", "cat", "ant"}));
 }
 
-TEST_F(Folder, ClassesThatAreNotGivenAreRefusedAndNamed) {
+TEST_F(Folder, UnlistedClassesAreRejectedByName) {
   for (const char* name : {"dog/1.jpg", "ant/1.jpg", "bee/1.jpg", "notes/readme.txt"}) {
     data.write(name, "");
   }
@@ -158,7 +158,7 @@ TEST_F(Folder, ClassesThatAreNotGivenAreRefusedAndNamed) {
             std::string::npos);
 }
 
-TEST_F(Folder, OfSplitsIsRefusedWithWhichToOpen) {
+TEST_F(Folder, OfSplitsIsRejectedWithASuggestion) {
   const std::vector<Names> roots = {{"train", "val"},
                                     {"Train", "TEST"},
                                     {"training", "validation"},
@@ -177,7 +177,7 @@ TEST_F(Folder, OfSplitsIsRefusedWithWhichToOpen) {
   }
 }
 
-TEST_F(Folder, OfSplitsIsRefusedOneLevelAboveToo) {
+TEST_F(Folder, OfSplitsIsAlsoRejectedOneLevelAbove) {
   data.write("imagenet/train/cat/1.jpg", "");
   data.write("imagenet/val/cat/1.jpg", "");
   EXPECT_NE(refusal().hint.find(data / "imagenet/train"), std::string::npos);
@@ -192,7 +192,7 @@ TEST_F(Folder, AClassMayBeCalledTrain) {
   EXPECT_EQ(open({{"classes", Names{"bus", "train", "test"}}})->size(), 3);
 }
 
-TEST_F(Folder, AClassWithoutImagesIsRefusedUnlessDeclared) {
+TEST_F(Folder, AClassWithoutImagesIsRejectedUnlessDeclared) {
   data.write("ant/1.jpg", "");
   data.write("cat/1.jpg", "");
   data.write("bee/readme.txt", "");
@@ -204,7 +204,7 @@ TEST_F(Folder, AClassWithoutImagesIsRefusedUnlessDeclared) {
             (std::vector<int64_t>{0, 1}));
 }
 
-TEST_F(Folder, NextToCocosAnnotationsNamesTheFileToOpen) {
+TEST_F(Folder, NextToCocoAnnotationsSuggestsTheFileToOpen) {
   data.write("images2017/1.jpg", "");
   data.write("annotations/instances.json", R"({"images": [{"file_name": "1.jpg"}]})");
   EXPECT_EQ(refusal().code->id, "HR0419");
@@ -220,7 +220,7 @@ TEST_F(Folder, WithoutImagesListsTheFilesFound) {
   EXPECT_NE(refusal().what.find("looked at 2 other files and 2 folders"), std::string::npos);
 }
 
-TEST_F(Folder, FingerprintFollowsNamesAndLabelsOnly) {
+TEST_F(Folder, FingerprintDependsOnNamesAndLabelsOnly) {
   const auto print = [](const TemporaryFolder& folder) {
     return open_source(folder.path())->fingerprint();
   };

@@ -116,7 +116,7 @@ TEST_F(ListingCache, IsInvalidatedWhenAnyFolderChanges) {
   }
 }
 
-TEST_F(ListingCache, DoesNotTrustFoldersThatChangedJustNow) {
+TEST_F(ListingCache, DoesNotTrustRecentlyChangedFolders) {
   data.write("dog/new.jpg", "");
   EXPECT_FALSE(cache_listing(cache, data.path(), list(), now()));
   EXPECT_FALSE(kept());
@@ -161,7 +161,7 @@ void make_checksum_right(std::vector<uint8_t>& bytes) {
 
 // An attacker who can write the cache can forge the checksum: then only a plausible listing may be
 // returned, and no out-of-bounds read may happen (checked by sanitizers).
-TEST_F(ListingCache, AForgedEntryIsAPlausibleListingOrRefused) {
+TEST_F(ListingCache, AForgedEntryIsRejectedOrGivesAPlausibleListing) {
   const std::vector<uint8_t> good = bytes_from_listing(list(), data.path());
   std::vector<uint8_t> copy = good;
   make_checksum_right(copy);
@@ -205,7 +205,7 @@ TEST_F(ListingCache, HugeCountsAllocateNothing) {
   }
 }
 
-TEST_F(ListingCache, PathsThatLeaveTheRootAreRefused) {
+TEST_F(ListingCache, PathsThatLeaveTheRootAreRejected) {
   for (std::string_view path : {"..", "../x", "a/../b", "/etc", "a//b", "a/", "./a", ""}) {
     FolderListing forged;
     forged.paths.add("");

@@ -21,8 +21,9 @@ namespace {
 
 const ErrorCode kParts{
     "HR0419", ErrorKind::kConfig, "images and annotations in separate folders",
-    "One folder is named after images and one after their annotations (masks, labels), so they "
-    "are parts of the same records rather than classes. Join them: hr.join(hr.open(\"images\"), "
+    "One folder contains images and another one their annotations (masks, labels), judging by "
+    "their names, so they are parts of the same records, not classes. Join them: "
+    "hr.join(hr.open(\"images\"), "
     "hr.open(\"masks\"), rename={\"image\": \"mask\"}, kinds={\"mask\": \"mask\"}). Convert YOLO "
     "text files and VOC .xml to COCO once: hr.coco_from_yolo, hr.coco_from_voc. If the folders "
     "really are classes, name them in classes=."};
@@ -125,8 +126,9 @@ std::string call_of_pairs(std::string pictures, std::string masks) {
   }
   const std::vector<std::string> places{pictures}, stems{first.substr(0, first.rfind('.'))};
   if (!find_record_files(places, stems)) {
-    return "hr.records(image=[...], mask=[...]) with the paths of both in one order, as \"" +
-           joined(masks, first) + "\" has another name than its image";
+    return "hr.records(image=[...], mask=[...]) with the paths of both in the same order, because "
+           "\"" +
+           joined(masks, first) + "\" is named differently from its image";
   }
   return "hr.join(hr.open(\"" + pictures + "\"), hr.open(\"" + masks +
          "\"), rename={\"image\": \"mask\"}, kinds={\"mask\": \"mask\"})";

@@ -26,7 +26,7 @@ const ErrorCode kElsewhere{
 constexpr size_t kSomeEntries = 256;
 constexpr size_t kMaxPairedFolders = 64;
 constexpr size_t kFirst = 3;    // names used to find where files are
-constexpr int64_t kTried = 64;  // names to try before concluding that none is a file
+constexpr int64_t kTried = 64;  // names to try before concluding that none of them is a file
 constexpr int kMaxParents = 8;  // parents of a folder or a path that paths may be relative to
 
 // Media suffixes of some of the folder's files.
@@ -175,13 +175,14 @@ std::optional<std::string> suffix_of_records(const FileTable& table, int64_t cou
   raise(kElsewhere,
         "several files in " + table.folder + " have the name \"" + some.front() +
             "\": " + quoted_list(found->suffixes),
-        "write the suffix in the table, or root= of a folder with one of them");
+        "add the suffix to the paths in the table, or pass root= with a folder that contains only "
+        "one of them");
 }
 
 Param root_param() {
   return {.name = "root",
           .type = ParamType::kString,
-          .doc = "The folder that paths are relative to. None: the file's own.",
+          .doc = "The folder that relative paths refer to. None: the folder of the file.",
           .decides = Affects::kPlace};
 }
 

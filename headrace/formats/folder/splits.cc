@@ -158,7 +158,7 @@ std::vector<std::string> files_of_split(const std::string& folder,
   std::vector<std::string> known;
   for (const auto& [name, chosen] : splits) known.emplace_back(last_name(chosen.front()));
   raise(kSplits, "no file in " + folder + " is named for the split \"" + split + "\"",
-        known.empty() ? "leave split= out, or open files by a pattern"
+        known.empty() ? "omit split=, or open files by a pattern"
                       : "there are " + quoted_list(known));
 }
 

@@ -18,7 +18,7 @@ TEST(Splits, are_recognized_by_their_names_with_years_and_numbers) {
   }
 }
 
-TEST(Splits, are_words_of_names) {
+TEST(Splits, are_recognized_as_words_in_names) {
   const auto split = [](const char* name) {
     const auto found = split_word(name);
     return found ? std::string(found->split) + " " + found->rest : std::string("-");
@@ -49,7 +49,7 @@ Error mixed(const std::vector<std::string>& files) {
   return {};
 }
 
-TEST(Splits, of_files_are_refused_with_a_pattern_for_each) {
+TEST(Splits, of_files_are_rejected_with_a_pattern_for_each) {
   EXPECT_EQ(mixed({"d/train-0.tar", "d/train-1.tar", "d/test-0.tar", "d/extra.tar"}).hint,
             "open \"d/test-0.tar\", or \"d/train*.tar\"; all of them together: \"d/*.tar\"");
   EXPECT_EQ(mixed({"d/a_train.h5", "d/a_val1.h5", "d/a_val2.h5"}).hint,
@@ -71,7 +71,7 @@ Error refusal(const std::vector<std::string>& splits, bool may_be_classes) {
   }
 }
 
-TEST(Splits, are_refused_with_a_hint) {
+TEST(Splits, are_rejected_with_a_hint) {
   const Error folders = refusal({"train", "val"}, true);
   EXPECT_EQ(folders.code->id, "HR0405");
   EXPECT_EQ(folders.what,

@@ -24,10 +24,12 @@ namespace {
 
 const ErrorCode kOneClass{
     "HR1401", ErrorKind::kConfig, "table next to a single folder",
-    "The folder contains one folder of files and a table (CSV, JSON, .mat, a list), as "
-    "competitions and archives do. Opened as class folders it would have one class, and the table "
-    "would be ignored. Open the table, with root= for the folder of the files; or open the folder "
-    "of the files directly, without the table. If a single class is intended, name it in classes=."};
+    "The folder contains one folder of files and a table (CSV, JSON, .mat, a list), as is common "
+    "for competitions and archives. Opened as class folders, it would have a single class, and "
+    "the table would be ignored. Open the table, with root= for the folder of the files; or open "
+    "the folder "
+    "of the files directly, without the table. If a single class is intended, name it in "
+    "classes=."};
 
 constexpr size_t kHead = size_t{1} << 16;  // bytes of a file, to see what it contains
 constexpr size_t kMaxLooks = 16;           // number of files to look at
@@ -223,7 +225,7 @@ void refuse_class_beside_table(const std::string& root, const FolderListing& lis
   const std::vector<std::string> folders = folders_of_media(root, listing);
   raise(
       kOneClass,
-      "\"" + only + "\" would be the only class of " + root + ", and " + names_of(root, tables) +
+      "\"" + only + "\" would be the only class of " + root + ", but " + names_of(root, tables) +
           " would not be read",
       how_to_read(tables.front(), folders, listing) + "; without it: " + call(joined(root, only)));
 }

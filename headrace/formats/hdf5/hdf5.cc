@@ -123,7 +123,7 @@ class Hdf5Source final : public Source {
     while (field < plans_.size() && plans_[field].field.kind != FieldKind::kLabel) ++field;
     if (field == plans_.size()) {
       if (given) {
-        hdf5_fields_do_not_fit(inputs_[0].file(), "classes= is given, and no field is a label",
+        hdf5_fields_do_not_fit(inputs_[0].file(), "classes= is given, but no field is a label",
                                "name the dataset of labels: fields=[..., 'label=/path']");
       }
       return;
@@ -322,8 +322,9 @@ SourcePtr open_hdf5(const std::string& path, const Arguments& arguments, const P
 const FormatRecord kHdf5{
     .name = "hdf5",
     .doc =
-        "Datasets of an HDF5 file (.h5, .hdf5), or of several, as fields: the first dimension is "
-        "the record. Read by Headrace itself, not by libhdf5: contiguous, compact and chunked "
+        "Datasets of an HDF5 file (.h5, .hdf5), or of several, as fields; records are indexed by "
+        "the first dimension. Read by Headrace itself, not by libhdf5: contiguous, compact and "
+        "chunked "
         "data, with deflate, shuffle, fletcher32 and lzf. uint8 arrays named image, images or x "
         "are images, integers or strings named label, labels, target or y are labels, sequences "
         "of bytes that hold encoded images are decoded. Links to other files are rejected.",
@@ -331,13 +332,13 @@ const FormatRecord kHdf5{
     .params =
         {{.name = "fields",
           .type = ParamType::kStrings,
-          .doc = "The datasets, as \"/path\" or \"name=/path\". None: all datasets with the most "
-                 "common number of rows, named by the last part of their path."},
+          .doc = "The datasets to read, each as \"/path\" or \"name=/path\". None: all datasets "
+                 "with the most common number of rows, named after the last part of their path."},
          classes_param(),
          {.name = "trusted",
           .type = ParamType::kBool,
-          .doc = "Read what Headrace's own reader does not support through h5py, row by row. "
-                 "libhdf5 is not safe on untrusted files.",
+          .doc = "Whether to read datasets that Headrace's own reader does not support through "
+                 "h5py, row by row. libhdf5 is not safe on untrusted files.",
           .fallback = false}},
     .recognizes = is_hdf5,
     .open = open_hdf5,

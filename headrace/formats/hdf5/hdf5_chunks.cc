@@ -126,7 +126,7 @@ class IndexReader {
 
   void read_single() {
     if (std::any_of(grid_.begin(), grid_.end(), [](uint64_t n) { return n > 1; })) {
-      bad("has one chunk, where several are needed");
+      bad("has a single chunk, but several are needed");
     }
     filtered_ = filtered_ && layout_.single_bytes > 0;
     add(std::vector<uint64_t>(grid_.size(), 0), layout_.address, layout_.single_bytes,
@@ -148,7 +148,7 @@ class IndexReader {
       }
     }
     if (layout_.index == Hdf5Index::kExtensible && !endless_)
-      bad("grows, and its dataset does not");
+      bad("can grow, but its dataset cannot");
     std::vector<uint64_t> sizes;
     uint64_t limit = 1;
     for (size_t i : order) {

@@ -92,7 +92,7 @@ TEST(Hdf5OldTree, is_checked) {
       "HR0489: an index of chunks that refers to more bytes than the file has: chunks overlap");
 }
 
-TEST(Hdf5OldTree, of_wrong_nodes_is_refused) {
+TEST(Hdf5OldTree, with_invalid_nodes_is_rejected) {
   const std::string no_tree = "HR0489: an index of chunks that is not a B-tree of chunks";
   const auto with = [](size_t at, const std::string& bytes) {
     TestFile file;
@@ -116,10 +116,10 @@ TEST(Hdf5Chunks, one_chunk_needs_no_index) {
   layout.single_bytes = 9;
   EXPECT_EQ(chunks(file, layout, space_of(), true), "0@200+9");
   EXPECT_EQ(chunks(file, layout_of(Hdf5Index::kSingle)),
-            "HR0489: an index of chunks that has one chunk, where several are needed");
+            "HR0489: an index of chunks that has a single chunk, but several are needed");
 }
 
-TEST(Hdf5Chunks, may_follow_each_other_in_the_file) {
+TEST(Hdf5Chunks, may_be_contiguous_in_the_file) {
   TestFile file;
   const Hdf5Layout layout = layout_of(Hdf5Index::kImplicit);
   EXPECT_EQ(chunks(file, layout), "0@200+6 1@206+6 2@212+6 3@218+6");
@@ -131,7 +131,7 @@ TEST(Hdf5Chunks, may_follow_each_other_in_the_file) {
   EXPECT_EQ(chunks(file, layout, space_of({4000, 6})), outside);
 }
 
-TEST(Hdf5Chunks, that_were_never_written_are_missing) {
+TEST(Hdf5Chunks, are_missing_if_never_written) {
   TestFile file;
   Hdf5Layout layout = layout_of(Hdf5Index::kOldTree);
   EXPECT_EQ(chunks(file, layout, space_of({0, 6})), "");
@@ -141,7 +141,7 @@ TEST(Hdf5Chunks, that_were_never_written_are_missing) {
             "HR0489: a dataset of more chunks than 64 bits can count");
 }
 
-TEST(Hdf5ArrayIndex, fits_the_growth_of_its_dataset) {
+TEST(Hdf5ArrayIndex, matches_the_growth_of_its_dataset) {
   TestFile file;
   const std::string why = "HR0489: an index of chunks that ";
   EXPECT_EQ(chunks(file, layout_of(Hdf5Index::kFixedArray), space_of({4, 6}, {kNone, 6})),
@@ -149,7 +149,7 @@ TEST(Hdf5ArrayIndex, fits_the_growth_of_its_dataset) {
   const Hdf5Layout extensible = layout_of(Hdf5Index::kExtensible);
   EXPECT_EQ(chunks(file, extensible, space_of({4, 6}, {kNone, kNone})),
             why + "cannot index a dataset that grows in this way");
-  EXPECT_EQ(chunks(file, extensible), why + "grows, and its dataset does not");
+  EXPECT_EQ(chunks(file, extensible), why + "can grow, but its dataset cannot");
   EXPECT_EQ(
       chunks(file, layout_of(Hdf5Index::kFixedArray), space_of({4, 6}, {kNone - 1, kNone - 1})),
       why + "has too many chunks");

@@ -83,11 +83,11 @@ void Hdf5Dataset::refuse(const Hdf5Object& object) {
   }
   if (space_.null || space_.sizes.empty()) {
     throw Exception(hdf5_unsupported(file_.file(), "a scalar dataset, without rows",
-                                     "leave it out with fields=[...]"));
+                                     "exclude it with fields=[...]"));
   }
   if (type_.what == Hdf5Type::Class::kRefused) {
     throw Exception(hdf5_unsupported(file_.file(), type_.refusal,
-                                     "leave it out with fields=[...], or read it through h5py with "
+                                     "exclude it with fields=[...], or read it through h5py with "
                                      "trusted=True"));
   }
 }
@@ -97,13 +97,14 @@ void Hdf5Dataset::check_sizes() {
   for (size_t i = 1; i < space_.sizes.size(); ++i) {
     row_shape_.push_back(static_cast<int64_t>(space_.sizes[i]));
     if (space_.sizes[i] > INT64_MAX || !multiply(row, space_.sizes[i]) || row > kMaxRowBytes) {
-      throw Exception(
-          hdf5_too_large(file_.file(), "a record has more than 2 GiB", "store it as several rows"));
+      throw Exception(hdf5_too_large(file_.file(), "a record has more than 2 GiB",
+                                     "store it as several "
+                                     "records"));
     }
   }
   if (row == 0) {
     throw Exception(hdf5_unsupported(file_.file(), "records without any element",
-                                     "leave it out with fields=[...]"));
+                                     "exclude it with fields=[...]"));
   }
   row_shape_.insert(row_shape_.end(), type_.inner.begin(), type_.inner.end());
   row_bytes_ = row;
@@ -116,7 +117,8 @@ void Hdf5Dataset::check_sizes() {
                                        with_commas(static_cast<int64_t>(row)) +
                                        " bytes in a file of " +
                                        with_commas(static_cast<int64_t>(size)) + " bytes",
-                                   "shrink a dataset that is mostly unwritten with h5py's resize"));
+                                   "if the dataset is mostly unwritten, shrink it with h5py's "
+                                   "resize"));
   }
   if (layout_.what == Hdf5Layout::Class::kCompact && layout_.data.size() != all) {
     file_.damaged(kHdf5Undefined, "a dataset of " + std::to_string(all) + " bytes stores " +
@@ -133,7 +135,7 @@ void Hdf5Dataset::check_sizes() {
 
 void Hdf5Dataset::open_chunks() {
   if (layout_.chunk.size() != space_.sizes.size() || layout_.element_bytes != type_.bytes) {
-    file_.damaged(layout_.address, "chunks of other dimensions than their dataset");
+    file_.damaged(layout_.address, "chunks whose number of dimensions differs from the dataset's");
   }
   if (const std::string filter = unknown_hdf5_filter(filters_); !filter.empty()) {
     throw Exception(hdf5_unsupported(file_.file(), "chunks are compressed with " + filter,

@@ -102,7 +102,7 @@ TEST_F(Hdf5DatasetTest, chunks_beyond_the_end_may_be_stored_unfiltered) {
             "HR0489: a chunk's deflate stream is damaged");
 }
 
-TEST_F(Hdf5DatasetTest, datasets_that_are_not_rows_are_refused) {
+TEST_F(Hdf5DatasetTest, datasets_without_rows_are_rejected) {
   const std::string row = contiguous(kData, 6);
   EXPECT_EQ(rows(space({3, 2}) + kBytes), "HR0489: an object that is not a dataset");
   EXPECT_EQ(rows(kBytes + row), "HR0489: a dataset without a shape");
@@ -117,7 +117,7 @@ TEST_F(Hdf5DatasetTest, datasets_that_are_not_rows_are_refused) {
             "HR0494: a virtual dataset");
 }
 
-TEST_F(Hdf5DatasetTest, sizes_without_data_are_refused) {
+TEST_F(Hdf5DatasetTest, sizes_without_data_are_rejected) {
   const std::string row = contiguous(kNone, 0);
   const std::string two_gib = "HR0493: a record has more than 2 GiB";
   EXPECT_EQ(rows(space({1, (uint64_t{2} << 30) + 1}) + kBytes + row), two_gib);
@@ -140,7 +140,7 @@ TEST_F(Hdf5DatasetTest, data_must_be_inside_the_file) {
 
 TEST_F(Hdf5DatasetTest, chunks_must_fit_their_dataset) {
   const std::string begin = space({3, 2}) + kBytes;
-  const std::string other = "HR0489: chunks of other dimensions than their dataset";
+  const std::string other = "HR0489: chunks whose number of dimensions differs from the dataset's";
   EXPECT_EQ(rows(begin + chunked({2})), other);
   EXPECT_EQ(rows(begin + chunked({2, 2}, 4)), other);
   const std::string large = "HR0493: chunks of more than 256 MiB";

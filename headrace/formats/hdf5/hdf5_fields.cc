@@ -17,8 +17,9 @@ namespace {
 
 const ErrorCode kDoNotFit{
     "HR0492", ErrorKind::kConfig, "datasets do not match",
-    "The fields of an HDF5 file are datasets whose first dimension is the record, all of the same "
-    "length. By default, all datasets with the most common length are used. If that is ambiguous, "
+    "The fields of an HDF5 file are datasets whose first dimension indexes the records; all must "
+    "have the same length. By default, all datasets with the most common length are used. If that "
+    "is ambiguous, "
     "or not what you want, select them: fields=['image=/train/x', 'label=/train/y']."};
 
 constexpr uint64_t kMaxPictureBytes = uint64_t{1} << 26;  // read to detect what a value is
@@ -79,7 +80,7 @@ uint64_t rows_of_most(const Hdf5File& file, const std::vector<Hdf5Outline>& outl
   }
   if (lengths.empty()) {
     hdf5_fields_do_not_fit(file, "it has no dataset with rows",
-                           "a dataset's first dimension is the record");
+                           "the first dimension of a dataset indexes the records");
   }
   const auto telling = static_cast<size_t>(std::count_if(
       lengths.begin(), lengths.end(), [](const auto& each) { return each.second.telling; }));
@@ -211,7 +212,7 @@ void plan_one(const Hdf5File& file, const Hdf5Dataset& dataset, std::string_view
               Hdf5FieldPlan& plan) {
   const auto refuse = [&](const std::string& what) {
     throw Exception(
-        hdf5_unsupported(file.file(), what, "leave it out with fields=[...]", dataset.path()));
+        hdf5_unsupported(file.file(), what, "exclude it with fields=[...]", dataset.path()));
   };
   Field& field = plan.field;
   if (plan.type.what != Hdf5Type::Class::kNumber && !plan.row_shape.empty()) {
@@ -288,7 +289,7 @@ std::vector<Hdf5Choice> choose_hdf5_datasets(const Hdf5File& file,
   if (!fields) return choose_by_length(file, directory);
   if (fields->empty() || fields->size() > kMaxLikelyFields) {
     hdf5_fields_do_not_fit(file, "fields= names " + std::to_string(fields->size()) + " datasets",
-                           "name 1 to 64, or leave it out");
+                           "name 1 to 64 datasets, or omit it");
   }
   std::vector<Hdf5Choice> out;
   for (const std::string& text : *fields) {
@@ -297,7 +298,7 @@ std::vector<Hdf5Choice> choose_hdf5_datasets(const Hdf5File& file,
     const Hdf5Outline& first = out.front().outline;
     if (!has_rows(outline)) {
       hdf5_fields_do_not_fit(file, outline.path + " is one value, without rows",
-                             "a dataset's first dimension is the record", outline.path);
+                             "the first dimension of a dataset indexes the records", outline.path);
     }
     if (outline.space.sizes[0] != first.space.sizes[0]) {
       hdf5_fields_do_not_fit(file,
@@ -305,7 +306,7 @@ std::vector<Hdf5Choice> choose_hdf5_datasets(const Hdf5File& file,
                                  count_text(static_cast<int64_t>(outline.space.sizes[0]), "row") +
                                  ", but " + first.path + " has " +
                                  with_commas(static_cast<int64_t>(first.space.sizes[0])),
-                             "all fields need the same number of rows", outline.path);
+                             "all fields must have the same number of rows", outline.path);
     }
   }
   return out;
@@ -326,8 +327,8 @@ std::vector<Hdf5FieldPlan> plan_hdf5_fields(
     plan.field.name = given.empty() ? name_for(plan, plans) : given;
     for (const Hdf5FieldPlan& other : plans) {
       if (other.field.name == plan.field.name) {
-        hdf5_fields_do_not_fit(file, "two fields are called '" + given + "'",
-                               "names are given as fields=['name=/path', ...]");
+        hdf5_fields_do_not_fit(file, "two fields have the name '" + given + "'",
+                               "set names with fields=['name=/path', ...]");
       }
     }
     plans.push_back(std::move(plan));

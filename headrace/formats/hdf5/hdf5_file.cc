@@ -14,8 +14,8 @@ namespace {
 const ErrorCode kDamaged{
     "HR0489", ErrorKind::kData, "damaged HDF5 file",
     "A structure of the file is invalid, lies outside the file, or does not match its checksum. "
-    "The file was truncated, not closed by its writer, or changed since. `h5dump` or h5py may say "
-    "more; copy or rewrite the file."};
+    "The file was truncated, modified, or not closed by its writer. `h5dump` or h5py may report "
+    "more details; copy or rewrite the file."};
 
 const ErrorCode kUnsupported{
     "HR0490", ErrorKind::kUnsupported, "unsupported HDF5 feature",
@@ -25,16 +25,17 @@ const ErrorCode kUnsupported{
     "it with h5py, or, if you trust the file, read it through h5py with trusted=True."};
 
 const ErrorCode kTooLarge{
-    "HR0493", ErrorKind::kResource, "HDF5 file declares too much",
-    "The file declares sizes that its bytes cannot account for, or chunks and records too large "
-    "to be read into memory at once (a chunk may have 256 MiB). Rewrite a genuine dataset with "
+    "HR0493", ErrorKind::kResource, "HDF5 file declares impossible sizes",
+    "The file declares sizes that do not match its bytes, or chunks or records that are too large "
+    "to fit into memory (a chunk may have 256 MiB). Rewrite a genuine dataset with "
     "smaller chunks; do not read a file of unknown origin."};
 
 const ErrorCode kLeadsOutside{
     "HR0494", ErrorKind::kUnsupported, "HDF5 file refers to other files",
-    "An external link, external storage or a virtual dataset refers to other files, and could "
-    "make a dataset read anything its author wanted. They are never followed, not even with "
-    "trusted=True. Copy the data into the file (h5repack, or h5py), or open the other files "
+    "An external link, external storage or a virtual dataset refers to other files, so a "
+    "malicious file could read any file on this machine. Such references are never followed, not "
+    "even with trusted=True. Copy the data into the file (h5repack, or h5py), or open the other "
+    "files "
     "directly."};
 
 constexpr std::array<uint8_t, 8> kSignature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
@@ -65,7 +66,7 @@ Error hdf5_too_large(const File& file, std::string what, std::string hint, std::
 
 Error hdf5_leads_outside(const File& file, std::string what, std::string member) {
   return error_at(kLeadsOutside, file, -1, std::move(what),
-                  "copy the data into this file, or leave it out with fields=[...]",
+                  "copy the data into this file, or exclude it with fields=[...]",
                   std::move(member));
 }
 
@@ -165,9 +166,11 @@ void Hdf5File::read_superblock() {
   }
   const std::vector<uint8_t> version = read(8, 1, "the superblock");
   if (version[0] > 3) {
-    throw Exception(hdf5_unsupported(
-        file_, "superblock version " + std::to_string(version[0]) + ", known are 0 to 3",
-        "write it with libver=('earliest', 'v114')"));
+    throw Exception(hdf5_unsupported(file_,
+                                     "superblock version " + std::to_string(version[0]) +
+                                         ", but only 0 to 3 are "
+                                         "supported",
+                                     "write it with libver=('earliest', 'v114')"));
   }
   if (version[0] < 2) {
     read_old_superblock(version[0]);
@@ -223,7 +226,7 @@ void Hdf5File::check_end(uint64_t end, uint64_t stored_base) const {
     throw Exception(hdf5_damaged(
         file_, static_cast<int64_t>(file_.size()),
         "the file was truncated: it has " + with_commas(static_cast<int64_t>(file_.size())) +
-            " bytes, and its superblock says " + std::to_string(base_ + bytes)));
+            " bytes, but its superblock declares " + std::to_string(base_ + bytes)));
   }
 }
 

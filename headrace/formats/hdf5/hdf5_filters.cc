@@ -193,8 +193,8 @@ std::string undo_hdf5_filters(const std::vector<Hdf5Filter>& filters, uint32_t m
     }
   }
   if (wrong.empty() && now.size() != out.size()) {
-    wrong = "a chunk has " + std::to_string(now.size()) + " bytes after its filters, and " +
-            std::to_string(out.size()) + " by its shape";
+    wrong = "a chunk has " + std::to_string(now.size()) + " bytes after its filters, but " +
+            std::to_string(out.size()) + " according to its shape";
   }
   if (wrong.empty() && now.data() != out.data()) std::memcpy(out.data(), now.data(), now.size());
   scratch.shrink();

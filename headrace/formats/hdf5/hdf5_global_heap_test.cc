@@ -92,7 +92,7 @@ TEST(Hdf5GlobalHeap, values_do_not_depend_on_the_order_of_reading) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST(Hdf5GlobalHeap, damage_after_a_value_that_was_read_is_found) {
+TEST(Hdf5GlobalHeap, damage_after_a_value_is_detected) {
   const auto read_both = [](const std::string& next, uint32_t index, uint64_t bytes) {
     TestFile made;
     made.put(kCollection, collection(object(1, "first") + next));
@@ -112,7 +112,7 @@ TEST(Hdf5GlobalHeap, damage_after_a_value_that_was_read_is_found) {
             "a value that does not fit into its collection");
 }
 
-TEST(Hdf5GlobalHeap, a_missing_value_is_damage) {
+TEST(Hdf5GlobalHeap, a_missing_value_is_an_error) {
   TestFile file;
   file.put(kCollection, collection(object(1, "first") + object(2, "second")));
   EXPECT_EQ(value(file, 3, 1), "HR0489: value 3 is not in its collection");

@@ -55,7 +55,7 @@ class SymbolTable {
     if (offset >= names_.size()) file_.damaged(address, "a name outside of its heap");
     const auto begin = names_.begin() + static_cast<ptrdiff_t>(offset);
     const auto end = std::find(begin, names_.end(), 0);
-    if (end == names_.end()) file_.damaged(address, "a name without an end");
+    if (end == names_.end()) file_.damaged(address, "a name without a terminating zero");
     file_.spend(kLinkBytes + static_cast<uint64_t>(end - begin), "the names of a group");
     return {begin, end};
   }
@@ -80,7 +80,7 @@ class SymbolTable {
     for (int i = 0; i < count; ++i) {
       children.length();  // the previous name
       const uint64_t child = children.address();
-      if (child == kHdf5Undefined) file_.damaged(address, "a group's table lacks a child");
+      if (child == kHdf5Undefined) file_.damaged(address, "a group's table with a missing child");
       if (found_level > 0) {
         visit(child, found_level - 1);
       } else {

@@ -86,14 +86,14 @@ TEST_F(BlockSequences, hold_the_objects_at_their_offsets) {
   }
 }
 
-TEST_F(BlockSequences, have_no_object_outside_blocks) {
+TEST_F(BlockSequences, contain_no_objects_outside_their_blocks) {
   EXPECT_EQ(object(file, id_of(20, 1)), "HR0489: an object in no block of a fractal heap");
   EXPECT_EQ(object(file, id_of(1024, 1)), "HR0489: an object beyond the end of a fractal heap");
   EXPECT_EQ(object(file, id_of(64 + 63, 2)),
             "HR0489: an object that does not fit into its block of a fractal heap");
 }
 
-TEST_F(BlockSequences, that_are_cyclic_are_refused) {
+TEST_F(BlockSequences, are_rejected_if_cyclic) {
   const auto both = [&](uint64_t first, uint64_t second) {
     const Hdf5File opened = file.open();
     Hdf5Heap heap(opened, kHeap);
@@ -107,7 +107,7 @@ TEST_F(BlockSequences, that_are_cyclic_are_refused) {
   EXPECT_EQ(both(64 + 17, 896 + 17), "HR0489: a fractal heap that refers to itself");
 }
 
-TEST_F(BlockSequences, of_another_heap_are_refused) {
+TEST_F(BlockSequences, are_rejected_if_they_belong_to_another_heap) {
   const std::string another = "HR0489: a block of another fractal heap";
   file.put(2000, direct_block(0, 64, "second"));
   EXPECT_EQ(object(file, id_of(64 + 17, 6)), another);
@@ -117,7 +117,7 @@ TEST_F(BlockSequences, of_another_heap_are_refused) {
   EXPECT_EQ(object(file, id_of(896 + 17, 4)), another);
 }
 
-TEST_F(BlockSequences, smaller_than_their_first_row_are_refused) {
+TEST_F(BlockSequences, are_rejected_if_smaller_than_their_first_row) {
   file.put_checked(kHeap, header_of({.width = 4, .rows = 3, .max_direct = 64}));
   file.put_checked(kRoot, indirect_block(0, std::vector<uint64_t>(12, kOther)));
   EXPECT_EQ(object(file, id_of(8 * 64 + 17, 1)), "HR0489: a fractal heap with invalid rows");

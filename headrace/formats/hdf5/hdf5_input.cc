@@ -73,7 +73,7 @@ void Hdf5Input::check_same(const Hdf5FieldPlan& plan, const Hdf5Dataset& dataset
     return;
   }
   hdf5_fields_do_not_fit(*file_, "it differs in type or shape from the first file",
-                         "open files of one kind together", dataset.path());
+                         "open only files with the same datasets together", dataset.path());
 }
 
 // If a column cannot be read, its records are bad, but not the file. If it would be too large, it
@@ -111,9 +111,9 @@ Result<void> Hdf5Input::check_size(const Hdf5Dataset& dataset, uint64_t bytes, s
       file_->file(),
       (chunk ? "its chunk has " : "the record has ") +
           with_commas(static_cast<int64_t>(chunk ? dataset.packed_bytes() : bytes)) +
-          " bytes, the cap is " + with_commas(static_cast<int64_t>(most)),
+          " bytes, which exceeds the limit of " + with_commas(static_cast<int64_t>(most)),
       chunk ? "raise memory_limit, or write the file with smaller chunks"
-            : "raise memory_limit, or leave the record out",
+            : "raise memory_limit, or skip the record",
       dataset.path());
 }
 

@@ -49,7 +49,7 @@ std::string messages_of(const std::string& header, bool checked = false) {
   return messages(file);
 }
 
-TEST(Hdf5Object, old_and_new_headers_have_their_messages) {
+TEST(Hdf5Object, messages_of_old_and_new_headers_are_read) {
   const std::string old = old_message(Type::kDatatype, "datatype") +
                           old_message(Type::kNil, zeros(8)) +
                           old_message(Type::kLayout, "layout..");
@@ -94,7 +94,7 @@ TEST(Hdf5Object, continuations_are_checked) {
   EXPECT_EQ(with(kObject + 16, 24), "HR0489: an object header that refers to itself");
 }
 
-TEST(Hdf5Object, a_header_of_more_than_a_thousand_parts_is_refused) {
+TEST(Hdf5Object, a_header_of_more_than_a_thousand_parts_is_rejected) {
   TestFile file;
   constexpr uint64_t kParts = 1025, kBytes = 24;
   file.put(kObject, old_header(old_message(Type::kContinuation, continued_at(kPart, kBytes))));
@@ -141,7 +141,7 @@ TEST_F(SharedMessage, is_stored_in_another_object) {
 }
 
 // 40,000 messages stored in one object of 60 KB once took 2.4 GB.
-TEST_F(SharedMessage, many_in_one_object_read_it_once) {
+TEST_F(SharedMessage, is_read_once_per_object) {
   const std::string large = old_message(Type::kDatatype, zeros(60'000));
   file.put(kType, old_header(large));
   const std::string one = old_message(Type::kDatatype, u8(3) + u8(2) + u64(kType) + zeros(6), 2);
@@ -160,7 +160,7 @@ TEST_F(SharedMessage, many_in_one_object_read_it_once) {
   EXPECT_TRUE(budget.affords(OpenBudget::kBytes - many.size() - large.size() - 1000));
 }
 
-TEST_F(SharedMessage, that_is_missing_is_refused) {
+TEST_F(SharedMessage, is_rejected_if_missing) {
   EXPECT_EQ(shared(u8(4) + u8(0) + u64(kType)), "HR0489: a shared message of an unknown version");
   EXPECT_EQ(shared(u8(3) + u8(1) + u64(kType)), "HR0490: messages in a table that objects share");
   const std::string nowhere = "HR0489: a shared message without an address";

@@ -149,7 +149,7 @@ TEST_P(Hdf5, FingerprintsDistinguishFiles) {
 
 INSTANTIATE_TEST_SUITE_P(OldAndYoung, Hdf5, testing::Values(kOldHdf5File, kYoungHdf5File));
 
-TEST(Hdf5Checksums, EqualThoseOfTheirAuthors) {
+TEST(Hdf5Checksums, EqualTheirPublishedValues) {
   // From the comments of Bob Jenkins' lookup3.c.
   const std::string_view text = "Four score and seven years ago";
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
@@ -163,7 +163,7 @@ Hdf5Filter filter(uint16_t id) {
   return out;
 }
 
-TEST(Hdf5Filters, DataTooLargeForItsChunkIsDamage) {
+TEST(Hdf5Filters, DataTooLargeForItsChunkIsAnError) {
   // lzf: one byte, then a copy of 264 bytes from it.
   const Bytes bomb = {0, 'a', 0xE0, 255, 0};
   Bytes out(100);
@@ -171,7 +171,7 @@ TEST(Hdf5Filters, DataTooLargeForItsChunkIsDamage) {
             "a chunk's lzf stream is damaged");
   const Bytes short_one = {0, 'a', 0x20, 0};
   EXPECT_EQ(undo_hdf5_filters({filter(Hdf5Filter::kLzf)}, 0, 1, short_one, out),
-            "a chunk has 4 bytes after its filters, and 100 by its shape");
+            "a chunk has 4 bytes after its filters, but 100 according to its shape");
   out.resize(4);
   EXPECT_EQ(undo_hdf5_filters({filter(Hdf5Filter::kLzf)}, 0, 1, short_one, out), "");
   EXPECT_EQ(text_of(out), "aaaa");

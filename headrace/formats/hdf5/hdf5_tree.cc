@@ -30,8 +30,8 @@ class Tree {
     const uint8_t version = in.u8();
     type_ = in.u8();
     if (version != 0 || std::find(types.begin(), types.end(), type_) == types.end()) {
-      file.damaged(address, "a B-tree of version " + std::to_string(version) + " and type " +
-                                std::to_string(type_));
+      file.damaged(address, "a B-tree has an unexpected version or type (version " +
+                                std::to_string(version) + ", type " + std::to_string(type_) + ")");
     }
     node_bytes_ = in.u32();
     record_bytes_ = in.u16();
@@ -41,11 +41,11 @@ class Tree {
     const uint16_t records = in.u16();
     left_ = in.length();
     if (node_bytes_ < 64 || record_bytes_ < 4 || depth_ > kDeepestV2Tree) {
-      file.damaged(address, "a B-tree with invalid sizes");
+      file.damaged(address, "a B-tree has invalid sizes");
     }
     measure(address);
     if (root != kHdf5Undefined && records > 0) visit(root, records, depth_);
-    if (left_ != 0) file.damaged(address, "a B-tree with fewer records than it says");
+    if (left_ != 0) file.damaged(address, "a B-tree has fewer records than it declares");
   }
 
  private:
@@ -58,7 +58,7 @@ class Tree {
       const Level& under = levels_[level - 1];
       const uint64_t pointer = pointer_bytes(level);
       if (room <= pointer + record_bytes_)
-        file_.damaged(address, "a B-tree whose nodes are too small");
+        file_.damaged(address, "the nodes of a B-tree are too small");
       Level& here = levels_[level];
       here.records = (room - pointer) / (record_bytes_ + pointer);
       uint64_t below = 0;
@@ -76,9 +76,9 @@ class Tree {
   }
 
   void visit(uint64_t address, uint64_t records, size_t level) {
-    if (!seen_.insert(address).second) file_.damaged(address, "a B-tree that refers to itself");
+    if (!seen_.insert(address).second) file_.damaged(address, "a B-tree refers to itself");
     if (records > levels_[level].records)
-      file_.damaged(address, "a B-tree node with too many records");
+      file_.damaged(address, "a B-tree node has too many records");
     const bool leaf = level == 0;
     const uint64_t pointers = leaf ? 0 : (records + 1) * pointer_bytes(level);
     const uint64_t bytes = kNodePrefix + records * record_bytes_ + pointers + kNodeChecksum;
@@ -92,11 +92,11 @@ class Tree {
         const uint64_t child = in.address();
         const uint64_t count = in.number(count_width_);
         if (level > 1) in.skip(levels_[level - 1].below_width);
-        if (child == kHdf5Undefined) file_.damaged(address, "a B-tree node without its child");
+        if (child == kHdf5Undefined) file_.damaged(address, "a B-tree node lacks a child");
         visit(child, count, level - 1);
       }
       if (i == records) break;
-      if (left_ == 0) file_.damaged(address, "a B-tree with more records than it says");
+      if (left_ == 0) file_.damaged(address, "a B-tree has more records than it declares");
       --left_;
       use_(type_, values.subspan(i * record_bytes_, record_bytes_));
     }

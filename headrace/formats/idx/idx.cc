@@ -111,9 +111,10 @@ FileArray array_in(const std::string& path) {
   const uint64_t left = part.size() - part.offset;
   if (!fits || bytes != left) {
     throw Exception(damaged_array(path,
-                                  "its header says " + count_text(part.count, "record") + " of " +
-                                      tuple_text(array.shape) + ", which does not match the " +
-                                      std::to_string(left) + " bytes after it",
+                                  "its header declares " + count_text(part.count, "record") +
+                                      " of " + tuple_text(array.shape) +
+                                      ", which does not match the " + std::to_string(left) +
+                                      " bytes after it",
                                   static_cast<int64_t>(part.offset)));
   }
   array.parts.push_back(std::move(part));
@@ -148,7 +149,7 @@ std::string file_in(const std::string& folder, const Arguments& arguments) {
     });
   }
   if (names.size() == 1) return joined(folder, names[0]);
-  throw Exception(several_parts(folder, "it holds the images of " + quoted_list(all),
+  throw Exception(several_parts(folder, "it contains the images of " + quoted_list(all),
                                 "open one of these files, or name it: split=\"train\""));
 }
 
@@ -168,8 +169,8 @@ SourcePtr open_idx(const std::string& path, const Arguments& arguments, const Pr
 const FormatRecord kIdx{
     .name = "idx",
     .doc =
-        "IDX files, in which MNIST, Fashion-MNIST and EMNIST come (train-images-idx3-ubyte), "
-        "gzipped or not. The labels are read from the file next to it (train-labels-idx1-ubyte). "
+        "IDX files, the format of MNIST, Fashion-MNIST and EMNIST (train-images-idx3-ubyte), "
+        "gzipped or not. Labels are read from the file next to it (train-labels-idx1-ubyte). "
         "Fields: image and label. Gzipped files are decompressed into memory when opened.",
     .example = "hr.open(\"MNIST/raw/train-images-idx3-ubyte.gz\")",
     .params =

@@ -51,7 +51,7 @@ TEST_F(Idx, LabelsAreFoundNextToTheImages) {
   }
 }
 
-TEST_F(Idx, EveryTypeIsReadAndMadeNative) {
+TEST_F(Idx, EveryTypeIsReadInNativeByteOrder) {
   const auto record = [&](char type, const std::string& data) {
     return bytes_of(*open_source(folder_.write("x.idx", idx(type, {1, 2}, data))), 0);
   };
@@ -63,7 +63,7 @@ TEST_F(Idx, EveryTypeIsReadAndMadeNative) {
   EXPECT_EQ(record(0x0E, counting(16)).size(), 16u);
 }
 
-TEST_F(Idx, AFolderOfSeveralSetsNamesThem) {
+TEST_F(Idx, AFolderOfSeveralSetsIsAnErrorThatNamesThem) {
   folder_.write("d/train-images-idx3-ubyte.gz", gzipped(kImages));
   folder_.write("d/train-images-idx3-ubyte", kImages);
   folder_.write("d/train-labels-idx1-ubyte", kThree);
@@ -72,7 +72,7 @@ TEST_F(Idx, AFolderOfSeveralSetsNamesThem) {
   const Error error = error_of([&] { open_source(folder_ / "d"); });
   EXPECT_EQ(error.code->id, "HR0432");
   EXPECT_EQ(error.what,
-            "it holds the images of 't10k-images-idx3-ubyte' and 'train-images-idx3-ubyte'");
+            "it contains the images of 't10k-images-idx3-ubyte' and 'train-images-idx3-ubyte'");
   EXPECT_EQ(open_source(folder_ / "d", {{"split", std::string("train")}})->size(), 3);
   EXPECT_EQ(open_source(folder_ / "d", {{"split", std::string("test")}})->size(), 1);
 }

@@ -19,6 +19,6 @@ std::optional<LineMistake> line_mistake(std::string_view path, std::string_view 
 
 // Hint for pairs of an image and a mask.
 inline constexpr std::string_view kPairsAdvice =
-    "hr.records(image=[...], mask=[...]) makes pairs; so does a .csv with the header image,mask";
+    "use hr.records(image=[...], mask=[...]) for pairs, or a .csv with the header image,mask";
 
 }  // namespace headrace

@@ -29,16 +29,17 @@ namespace {
 
 const ErrorCode kBadList{
     "HR0410", ErrorKind::kData, "invalid file list",
-    "Each line of a list file is a path and a label, separated by a comma (in .csv also a "
-    "semicolon), a tab or spaces, as in the first line; or all lines are a path only. Paths are "
+    "Each line of a list file contains a path and a label, separated as in the first line: by a "
+    "comma (in .csv also a semicolon), a tab or spaces. Or every line contains only a path. Paths "
+    "are "
     "relative to the list's folder. Empty lines, lines that begin with #, and a header are "
-    "skipped. Labels are integers or names, not both."};
+    "skipped. Labels are either all integers or all names."};
 
 constexpr size_t kMaxBytes = size_t{1} << 30;
 constexpr size_t kLongestPath = 4096;
 
 [[noreturn]] void bad_line(const std::string& file, int64_t line, std::string what,
-                           std::string hint = "one line: path, separator, label") {
+                           std::string hint = "a line is: path, separator, label") {
   throw Exception(Error{.code = &kBadList,
                         .what = "line " + std::to_string(line) + ": " + std::move(what),
                         .where = {.file = file},
@@ -49,7 +50,7 @@ std::optional<int64_t> integer_in(std::string_view text) {
   return number_from<int64_t>(text.substr(text.starts_with('+') ? 1 : 0));
 }
 
-// "0.5": a number to predict, and no class.
+// "0.5": a number to predict, not a class.
 bool is_fraction(std::string_view text) { return number_from<double>(text) && !integer_in(text); }
 
 // The separator of path and label; determined from the first line, for all lines.
@@ -179,14 +180,14 @@ List parse(std::string_view text, const std::string& file, bool csv) {
         bad_line(file, lines.number,
                  "\"" + std::string(lines.text.substr(0, 80)) +
                      "\" may be a header, or a record whose path has no suffix",
-                 "put # before a header; give a file the suffix of its format");
+                 "put # before a header, or add the suffix to the path");
       }
       if (found.header) continue;
     }
     const std::optional<Line> line = split(lines.text, *separator);
     if (!line || (*separator != Separator::kNone && line->label.empty())) {
       bad_line(file, lines.number, "no label in \"" + std::string(lines.text.substr(0, 80)) + "\"",
-               "the first line has one, so all lines need one, separated in the same way");
+               "the first line has a label, so all lines need one, with the same separator");
     }
     const char mark = *separator == Separator::kSemicolon ? ';' : ',';
     const bool table = csv && (*separator == Separator::kComma || mark == ';');
@@ -206,7 +207,7 @@ List parse(std::string_view text, const std::string& file, bool csv) {
     if (line->path.size() >= kLongestPath) {
       bad_line(
           file, lines.number,
-          "a path of " + std::to_string(line->path.size()) + " bytes; at most 4,095 are possible");
+          "a path of " + std::to_string(line->path.size()) + " bytes; at most 4,095 are supported");
     }
     list.paths.add(line->path);
     list.labels.add(line->label);
@@ -216,7 +217,7 @@ List parse(std::string_view text, const std::string& file, bool csv) {
     throw Exception(Error{.code = &kBadList,
                           .what = "the list has no image",
                           .where = {.file = file},
-                          .hint = "one line for each: path, separator, label"});
+                          .hint = "write one line per image: path, separator, label"});
   }
   list.labeled = *separator != Separator::kNone;
   return list;
@@ -254,7 +255,7 @@ Labels labels_of(const List& list, const std::string& file, std::optional<ClassL
     if (number.has_value() != numbers) {
       bad_line(file, list.lines[i],
                "label \"" + std::string(list.labels[i]) + "\" is " +
-                   (number ? "a number" : "a name") + ", and line " +
+                   (number ? "a number" : "a name") + ", but line " +
                    std::to_string(list.lines[0]) + " has \"" + std::string(list.labels[0]) + "\"",
                "use numbers or names throughout, or fix the names with classes=");
     }
@@ -366,7 +367,9 @@ SourcePtr open_list_file(const std::string& path, const Arguments& arguments, co
   if (list.labeled) {
     labels = labels_of(list, path, std::move(given));
   } else if (given) {
-    bad_line(path, list.lines[0], "no label, and classes= is given", "add labels to the lines");
+    bad_line(path, list.lines[0], "there are no labels, but classes= is given",
+             "add labels to "
+             "the lines");
   }
   std::string folder = folder_of_paths(path, arguments);
   refuse_mistaken_lines(list, path, folder);
@@ -380,10 +383,10 @@ SourcePtr open_list_file(const std::string& path, const Arguments& arguments, co
 const FormatRecord kListFile{
     .name = "list",
     .doc =
-        "A text file (.txt, .csv, .lst) with one image per line: its path, relative to the "
-        "list's folder, and its label, an integer or a name (class names are sorted). Paths "
-        "without a suffix get the suffix of the folder's files. Separated by a comma, a tab or "
-        "blanks. Fields: image, label.",
+        "A text file (.txt, .csv, .lst) with one image per line: its path, relative to the list's "
+        "folder, and its label, an integer or a name (class names are sorted), separated by a "
+        "comma, a tab or spaces. Paths without a suffix get the suffix of the folder's files. "
+        "Fields: image, label.",
     .example = "hr.open(\"train.txt\")",
     .params = {root_param(), classes_param()},
     .recognizes = is_list_file,

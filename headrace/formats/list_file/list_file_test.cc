@@ -101,7 +101,7 @@ TEST_F(ListFile, SemicolonsSeparateInCsv) {
   EXPECT_EQ(source->classes(), (Names{"cat", "dog"}));
 }
 
-TEST_F(ListFile, Utf16IsRefusedWithAHint) {
+TEST_F(ListFile, Utf16IsRejectedWithAHint) {
   const std::string_view text(
       "\xFF\xFE"
       "a\0.\0p\0n\0g\0\n\0",
@@ -113,7 +113,7 @@ TEST_F(ListFile, Utf16IsRefusedWithAHint) {
   }
 }
 
-TEST_F(ListFile, SeparatorsAreTakenFromTheFirstLine) {
+TEST_F(ListFile, TheFirstLineDeterminesTheSeparator) {
   for (std::string_view text : {"my cat.jpg 1\nb,c.jpg 2\n", "my cat.jpg,1\nb,c.jpg,2\n",
                                 "my cat.jpg\t1\nb,c.jpg\t2\n", "my cat.jpg, 1\nb,c.jpg , 2\n"}) {
     const SourcePtr source = open(text);
@@ -139,7 +139,7 @@ TEST_F(ListFile, PathsAloneMakeRecordsWithoutLabels) {
   EXPECT_EQ(open("b c.jpg\na.jpg\n")->size(), 2);
 }
 
-TEST_F(ListFile, GivenClassesFixTheNumbers) {
+TEST_F(ListFile, GivenClassesDetermineTheNumbers) {
   const std::map<std::string, ParamValue> classes{{"classes", Names{"dog", "cat"}}};
   EXPECT_EQ(open("a.jpg cat\nb.jpg dog\n", "l.txt", classes)->integer_column("label"),
             (Labels{1, 0}));
@@ -155,7 +155,7 @@ TEST_F(ListFile, ErrorsNameTheLine) {
       {"a.jpg 1\n\n# x\nb.jpg\n", "line 4: no label"},
       {"a.jpg,1\nb.jpg,\n", "line 2: no label"},
       {"a.jpg,1\n,2\n", "line 2: no path"},
-      {"a.jpg 1\nb.jpg cat\n", "line 2: label \"cat\" is a name, and line 1 has \"1\""},
+      {"a.jpg 1\nb.jpg cat\n", "line 2: label \"cat\" is a name, but line 1 has \"1\""},
       {"a.jpg cat\nb.jpg 1\n", "line 2: label \"1\" is a number"},
       {"0\t3.0\ta.jpg\n1\t2.0\tb.jpg\n", "line 1: the label \"a.jpg\" looks like a file (image)"},
       {std::string(5000, '#') + "\na.jpg 1\nb" + std::string(1, '\0') + " 2\n",
@@ -174,13 +174,13 @@ TEST_F(ListFile, ErrorsNameTheLine) {
   }
 }
 
-TEST_F(ListFile, BinaryFilesAndPlainTextAreNotTakenForLists) {
+TEST_F(ListFile, BinaryFilesAndPlainTextAreNotRecognizedAsLists) {
   EXPECT_EQ(refusal(std::string("\0\1\2\3 1", 6), "a.txt").code->id, "HR0401");
   EXPECT_EQ(refusal("Hello\n", "a.txt").code->id, "HR0401");
 }
 
 // Any bytes give records, or an error with a line number; sanitizers check memory access.
-TEST_F(ListFile, MutatedListsAreReadOrRefused) {
+TEST_F(ListFile, MutatedListsAreReadOrRejected) {
   const std::string good = "# list\nimage,label\n\"a, b.jpg\",cat\nc.jpg,\"dog\"\n\nd.jpg,ant\n";
   const std::string_view marks = std::string_view("\0\n\r\t ,\"#x.\xFF", 11);
   const std::map<std::string, ParamValue> far = {{"root", std::string("memory://none")}};
@@ -204,7 +204,7 @@ TEST_F(ListFile, MutatedListsAreReadOrRefused) {
   }
 }
 
-TEST_F(ListFile, FingerprintFollowsPathsLabelsAndClasses) {
+TEST_F(ListFile, FingerprintDependsOnPathsLabelsAndClasses) {
   const uint64_t one = open("a.jpg cat\nb.jpg dog\n")->fingerprint();
   EXPECT_EQ(open("# c\na.jpg,cat\nb.jpg,dog", "elsewhere/list.csv")->fingerprint(), one);
   EXPECT_NE(open("a.jpg cat\nc.jpg dog\n")->fingerprint(), one);

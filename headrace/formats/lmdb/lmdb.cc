@@ -87,9 +87,8 @@ class LmdbSource final : public ExtentSource {
     out.pop_back();
     out += "; values: " + std::string(values_->name());
     for (const auto& [name, count] : index().tallies) {
-      if (name.starts_with("left out: ")) out += "; \"" + name.substr(10) + "\" left out";
-      if (name == "named databases")
-        out += "; " + count_text(count, "named database") + " left out";
+      if (name.starts_with("left out: ")) out += "; \"" + name.substr(10) + "\" skipped";
+      if (name == "named databases") out += "; " + count_text(count, "named database") + " skipped";
       if (name == "recovered") out += "; recovered, the last transaction may be missing";
     }
     return out + ")";
@@ -229,9 +228,9 @@ const FormatRecord kLmdb{
     .name = "lmdb",
     .doc =
         "An LMDB environment: the folder with data.mdb, or the file itself (nosubdir); several "
-        "become one. Records are the values in the order of their keys; values are encoded "
-        "images, Caffe's Datum or bytes. Fields: image and label, or the contents of the "
-        "messages; value for plain bytes.",
+        "become one. Records are the values, ordered by key: encoded images, Caffe's Datum "
+        "messages or bytes. Fields: image and label, or the contents of the messages; value for "
+        "plain bytes.",
     .example = "hr.open(\"train_lmdb/\")",
     .params =
         {{.name = "database",
@@ -240,16 +239,16 @@ const FormatRecord kLmdb{
               "The named database; default: the unnamed one, or the only one in the environment."},
          {.name = "values",
           .type = ParamType::kString,
-          .doc = "Form of the values; default: inferred from the first ones.",
+          .doc = "Format of the values; default: inferred from the first ones.",
           .choices = {"image", "datum", "bytes"}},
          {.name = "bgr",
           .type = ParamType::kBool,
-          .doc = "Raw three-channel pixels in a Datum are in the order blue, green, red, as "
-                 "Caffe's tools write them; they are delivered as RGB either way.",
+          .doc = "Whether raw three-channel pixels in a Datum are stored as BGR, as Caffe's tools "
+                 "write them; they are delivered as RGB either way.",
           .fallback = true},
          {.name = "recover",
           .type = ParamType::kBool,
-          .doc = "If one of the two meta pages is damaged, use the other one.",
+          .doc = "Whether to use the other meta page if one of the two is damaged.",
           .fallback = false}},
     .recognizes = is_lmdb,
     .open = open_lmdb,

@@ -89,7 +89,7 @@ TEST_F(LmdbDamageTest, overflow_pages_that_overlap_another_page_are_not_read) {
   expect_bad({7}, "overlaps another page", node);
 }
 
-TEST_F(LmdbDamageTest, a_page_after_the_last_one_does_not_exist) {
+TEST_F(LmdbDamageTest, a_page_after_the_last_one_is_rejected) {
   set(node_at(root, 0), uint16_t{999});
   expect_bad({0, 1}, "there is no page 999 for data", bytes.size());
 }
@@ -100,7 +100,7 @@ TEST_F(LmdbDamageTest, a_page_with_another_number_is_rejected) {
   expect_bad({2, 3}, "declares itself page 77", page * 512);
 }
 
-TEST_F(LmdbDamageTest, a_branch_where_a_leaf_should_be_is_refused) {
+TEST_F(LmdbDamageTest, a_branch_in_place_of_a_leaf_is_rejected) {
   const uint64_t page = child(1);
   set(page * 512 + 10, uint16_t{0x01});
   expect_bad({2, 3}, "is a branch page, not a leaf", page * 512);
@@ -128,7 +128,7 @@ TEST_F(LmdbDamageTest, a_key_that_extends_beyond_its_page_is_detected) {
 TEST_F(LmdbDamageTest, a_value_that_extends_beyond_its_page_is_detected) {
   const size_t node = node_at(child(1), 1);
   set(node, uint16_t{505});
-  expect_bad({3}, "has a value of 505 bytes, which goes beyond the page", node);
+  expect_bad({3}, "has a value of 505 bytes, which extends beyond the page", node);
 }
 
 TEST_F(LmdbDamageTest, a_value_that_extends_beyond_the_file_is_detected) {
@@ -144,7 +144,7 @@ TEST_F(LmdbDamageTest, overlapping_entries_invalidate_their_page) {
   expect_bad({2, 3}, "the entries of page " + std::to_string(page) + " overlap", page * 512);
 }
 
-TEST_F(LmdbDamageTest, several_values_per_key_are_not_read) {
+TEST_F(LmdbDamageTest, several_values_per_key_are_rejected) {
   const size_t node = node_at(child(0), 0);
   set(node + 4, uint16_t{0x04});
   expect_bad({0}, "has several values", node);
@@ -161,7 +161,7 @@ TEST_F(LmdbDamageTest, an_overflow_page_is_checked_when_it_is_read) {
 
 TEST_F(LmdbDamageTest, a_wrong_count_of_entries_is_reported) {
   set(512 + 120, uint64_t{9});
-  expect_bad({}, "says that it has 9 entries, and its pages have 8", 0);
+  expect_bad({}, "declares 9 entries, but its pages have 8", 0);
 }
 
 TEST_F(LmdbDamageTest, a_wrong_depth_is_reported) {
@@ -191,7 +191,7 @@ TEST_F(LmdbDamageTest, survives_every_changed_byte) {
   }
 }
 
-TEST_F(LmdbDamageTest, a_file_that_claims_endless_pages_is_abandoned) {
+TEST_F(LmdbDamageTest, a_file_that_declares_too_many_pages_is_abandoned) {
   set(512 + 136, uint64_t{1} << 43);
   data.write("db/data.mdb", bytes);
   fs::resize_file(data / "db/data.mdb", uint64_t{1} << 42);

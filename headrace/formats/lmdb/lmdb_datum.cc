@@ -143,7 +143,7 @@ class DatumValues final : public LmdbValues {
     const Result<Form> form = form_of(*datum);
     if (!form) return form.error();
     if (*form != form_) {
-      return bad_value("the Datum holds " + std::string(name_of(*form)) + ", and others " +
+      return bad_value("the Datum contains " + std::string(name_of(*form)) + ", but others " +
                        std::string(name_of(form_)));
     }
     FieldData& field = out.fields[0];
@@ -153,7 +153,7 @@ class DatumValues final : public LmdbValues {
     }
     const Shape shape(datum->sizes.begin(), datum->sizes.end());
     if (!fits_shape(shape, schema_[0].shape)) {
-      return bad_value("the Datum is of " + sizes_text(shape) + ", and others of " +
+      return bad_value("the Datum is of " + sizes_text(shape) + ", but others of " +
                        sizes_text(schema_[0].shape));
     }
     if (open_) field.shape = shape;
@@ -228,7 +228,8 @@ std::unique_ptr<LmdbValues> datum_values(std::span<const ValueBytes> samples,
       return nullptr;
     }
     if (common && *common != *form) {
-      why = "some hold " + std::string(name_of(*common)) + ", some " + std::string(name_of(*form));
+      why =
+          "some contain " + std::string(name_of(*common)) + ", some " + std::string(name_of(*form));
       return nullptr;
     }
     const Shape own(datum->sizes.begin(), datum->sizes.end());

@@ -67,7 +67,7 @@ std::string head_problem(std::span<const uint8_t> page, uint64_t number, int nod
   const auto key_bytes = number_at<uint16_t>(page, at + 6);
   if (key_bytes > page.size() - at - LmdbNode::kHeaderBytes) {
     return node_text(node, number) + " has a key of " + with_commas(key_bytes) +
-           " bytes, which goes beyond the page";
+           " bytes, which extends beyond the page";
   }
   return {};
 }
@@ -115,7 +115,7 @@ std::string LmdbLeaf::node(int i, LmdbNode& out) const {
   if (bytes_here > page_.size() - value_at) {
     return node_text(i, number_) + " has a value of " +
            with_commas(static_cast<int64_t>(out.value_bytes)) +
-           " bytes, which goes beyond the page";
+           " bytes, which extends beyond the page";
   }
   out.database = flags == kSubData;
   if (big) {
@@ -234,7 +234,7 @@ std::string LmdbWalker::claim_value(const LmdbNode& node) {
     return value + " extends beyond the last page " + std::to_string(environment_.last_page);
   }
   if (page * bytes + kLmdbPageHeader + node.value_bytes > file_.size()) {
-    return value + " goes beyond the end of the file, which has " +
+    return value + " extends beyond the end of the file, which has " +
            with_commas(static_cast<int64_t>(file_.size())) + " bytes";
   }
   return claim(page, pages) ? "" : value + " overlaps another page of the environment";

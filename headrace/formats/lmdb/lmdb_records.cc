@@ -16,13 +16,14 @@ namespace {
 const ErrorCode kBadPage{
     "HR0482", ErrorKind::kData, "damaged page in an LMDB environment",
     "A page, or an entry of one, contradicts itself or the rest of the file: a page number "
-    "outside the file, a page reached twice, a value longer than its space. Whatever depends on "
-    "it is one bad record, and on_error decides what happens; everything else is read. Copy the "
+    "outside the file, a page reached twice, a value longer than its space. All data that depends "
+    "on it is one bad record, and on_error decides what happens; everything else is read. Copy the "
     "environment again, or rewrite it with mdb_copy -c if LMDB itself can still read it."};
 
 const ErrorCode kNoDatabase{
     "HR0483", ErrorKind::kConfig, "LMDB database not found",
-    "An environment holds one unnamed database and any number of named ones. database= selects a "
+    "An environment contains one unnamed database and any number of named ones. database= selects "
+    "a "
     "named one; without it the unnamed one is read, or the only named one if nothing else exists."};
 
 constexpr size_t kMaxNames = 1000;
@@ -114,8 +115,8 @@ Error no_database(const File& file, std::string what, const Databases& there) {
   return {.code = &kNoDatabase,
           .what = std::move(what),
           .where = {.file = file.path()},
-          .hint = names.empty() ? "leave database= out"
-                                : "name one of them in database=: " + quoted_list(names, 10)};
+          .hint = names.empty() ? "omit database="
+                                : "select one of them with database=: " + quoted_list(names, 10)};
 }
 
 Result<LmdbTree> named_tree(const File& file, const LmdbEnvironment& environment,
@@ -136,8 +137,9 @@ class DatabaseWalk {
     if (Result<void> walked = walk(visitor, begin); !walked) return walked;
     if (visitor.names.empty() || static_cast<uint64_t>(visitor.count) != tree_.entries) return {};
     if (visitor.names.size() > 1) {
-      return no_database(
-          file_, "the environment holds " + count_text(visitor.count, "named database"), visitor);
+      return no_database(file_,
+                         "the environment contains " + count_text(visitor.count, "named database"),
+                         visitor);
     }
     const NamedDatabase only = visitor.names[0];
     return enter(only, visitor, begin);
@@ -212,8 +214,8 @@ Result<void> scan_lmdb(const File& file, const LmdbOptions& options, ContainerIn
   };
   if (Result<void> walked = walk.run(records, begin); !walked) return walked;
   if (!records.any_bad() && records.seen() - before != expected) {
-    records.bad(0, "the database says that it has " + with_commas(static_cast<int64_t>(expected)) +
-                       " entries, and its pages have " +
+    records.bad(0, "the database declares " + with_commas(static_cast<int64_t>(expected)) +
+                       " entries, but its pages have " +
                        with_commas(static_cast<int64_t>(records.seen() - before)));
   }
   if (records.count > 0 && options.database.empty() && out.records.size() > 0 && before == 0) {

@@ -96,7 +96,7 @@ TEST_F(LmdbTest, entries_about_other_entries_are_not_records) {
   const SourcePtr source = open(made(entries));
   EXPECT_EQ(source->size(), 3);
   EXPECT_EQ(source->key(0), "k00000");
-  EXPECT_NE(source->description().find("\"__len__\" left out"), std::string::npos);
+  EXPECT_NE(source->description().find("\"__len__\" skipped"), std::string::npos);
 }
 
 TEST_F(LmdbTest, binary_keys_are_shown_by_their_bytes) {
@@ -111,7 +111,7 @@ TEST_F(LmdbTest, binary_keys_are_shown_by_their_bytes) {
   EXPECT_EQ(integers->key(1), "257");
 }
 
-TEST_F(LmdbTest, other_kinds_of_environments_are_refused_and_named) {
+TEST_F(LmdbTest, unsupported_environments_are_rejected_by_name) {
   std::string bytes = made(some_entries(1));
   std::string other = bytes;
   std::reverse(other.begin() + 16, other.begin() + 20);

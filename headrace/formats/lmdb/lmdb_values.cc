@@ -21,8 +21,8 @@ const ErrorCode kOtherValues{
 const ErrorCode kBadValue{
     "HR0485", ErrorKind::kData, "invalid value in an LMDB database",
     "The value differs from the others of its database: its message is damaged, or its image has "
-    "a different size or type from the first ones. The record is bad, the others are not "
-    "affected; on_error decides what happens."};
+    "a different size or type from the first ones. Only this record is bad, and on_error decides "
+    "what happens to it."};
 
 // Pickle protocols 2 to 5: begins with an opcode and the protocol, and ends with STOP.
 bool is_pickle(ValueBytes value) {
@@ -125,10 +125,10 @@ std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
   if (pickles || most_match(samples, is_msgpack)) {
     raise(kOtherValues,
           std::string("the values are ") +
-              (pickles ? "pickles, and reading one runs any code in it"
+              (pickles ? "pickles, and loading one can run arbitrary code"
                        : "msgpack messages, whose layout is specific to their writer"),
           "write the images' bytes as values, give headrace.open an object with len() and [i], "
-          "or read the values as they are with values=\"bytes\"");
+          "or read the values unchanged with values=\"bytes\"");
   }
   std::string why;
   return datum_if_most(samples, options, why);

@@ -98,7 +98,7 @@ TEST_F(LmdbValuesTest, one_of_the_first_records_may_be_bad) {
   EXPECT_EQ(make({good, datum(1, 1, 1, "x", 0), good}).name(), "bytes");  // not one kind
 }
 
-TEST_F(LmdbValuesTest, pickles_and_msgpack_are_refused_with_a_hint) {
+TEST_F(LmdbValuesTest, pickles_and_msgpack_are_rejected_with_a_hint) {
   const std::string pickle("\x80\x04\x95\x05\0\0\0\0\0\0\0K\x01.", 14);
   EXPECT_NE(refusal({pickle}).find("HR0484"), std::string::npos);
   EXPECT_NE(refusal({pickle}).find("pickles"), std::string::npos);
@@ -122,7 +122,7 @@ TEST_F(LmdbValuesTest, an_encoded_datum_is_an_image_with_a_label) {
   EXPECT_EQ(field(0), kJpeg + "more");
   EXPECT_EQ(record_.fields[1].scalar, -2);
   EXPECT_EQ(parse(values, datum(1, 2, 2, "abcd", 0)),
-            "the Datum holds pixels, and others an encoded image");
+            "the Datum contains pixels, but others an encoded image");
 }
 
 TEST_F(LmdbValuesTest, an_image_without_the_flag_encoded_is_recognized_by_its_bytes) {
@@ -136,7 +136,7 @@ TEST_F(LmdbValuesTest, pixels_of_a_datum_become_rgb) {
   EXPECT_EQ(parse(values, datum(3, 1, 2, pixels, 0)), "");
   EXPECT_EQ(field(0), "rRgGbB");
   EXPECT_EQ(parse(values, datum(3, 2, 1, pixels, 0)),
-            "the Datum is of 3 x 2 x 1, and others of 3 x 1 x 2");
+            "the Datum is of 3 x 2 x 1, but others of 3 x 1 x 2");
   parse(make({datum(3, 1, 2, pixels, 0)}, {}, false), datum(3, 1, 2, pixels, 0));
   EXPECT_EQ(field(0), pixels);
   parse(make({datum(1, 1, 2, "ab", 0), datum(1, 2, 2, "abcd", 0)}), datum(1, 2, 3, "abcdef", 0));
@@ -171,7 +171,7 @@ TEST_F(LmdbValuesTest, a_datum_that_contradicts_itself_is_bad) {
             "the Datum has 6 bytes and 0 floats for 3 x 1 x 3");
   EXPECT_EQ(parse(values, datum(-1, -6, 1, "bBgGrR", 0)),
             "the Datum has 6 bytes and 0 floats for ? x ? x 1");
-  EXPECT_EQ(parse(values, "\x22\x7F"), "the Datum is damaged: a length goes beyond the message");
+  EXPECT_EQ(parse(values, "\x22\x7F"), "the Datum is damaged: a length extends beyond the message");
   EXPECT_EQ(parse(values, proto_bytes(1, "x")), "field 1 is not part of a Datum");
 }
 

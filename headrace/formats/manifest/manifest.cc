@@ -222,25 +222,25 @@ SourcePtr open_manifest(const std::string& path, const Arguments& arguments,
 const FormatRecord kManifest{
     .name = "manifest",
     .doc =
-        "A table of images: CSV (.csv, .tsv) with a header of three columns or more, or JSON "
-        "lines (.jsonl, .ndjson). A column of image paths is the field image (more of them keep "
-        "their names), a column named label, class or similar is the field label; the others "
-        "are int64, float32, float64 or text fields.",
+        "A table of images: CSV (.csv, .tsv) with a header of three or more columns, or JSON "
+        "lines (.jsonl, .ndjson). A column of image paths becomes the field image (further ones "
+        "keep their names), a column named label, class or similar becomes the field label; other "
+        "columns become int64, float32, float64 or text fields.",
     .example = "hr.manifest(\"train.csv\", image=\"path\", label=\"species\")",
     .params =
         {root_param(),
          {.name = "image",
           .type = ParamType::kString,
-          .doc =
-              "The column of paths. None: the first one in which all values have an image suffix."},
+          .doc = "The column with the paths. None: the first one in which all values have an image "
+                 "suffix."},
          {.name = "label",
           .type = ParamType::kString,
-          .doc = "The column of labels, integers or names. None: label, labels, class, target "
-                 "or category, where there is one."},
+          .doc = "The column with the labels, integers or names. None: label, labels, class, "
+                 "target or category, if one of these exists."},
          {.name = "fields",
           .type = ParamType::kStrings,
-          .doc = "Columns to read in addition to image, label, and a "
-                 "single audio or video column. None: all."},
+          .doc = "Columns to read in addition to the image, the label, and a single audio or "
+                 "video column. None: all."},
          {.name = "missing",
           .type = ParamType::kString,
           .doc = "\"error\": a missing key or number, or a null, is an error. \"fill\": numbers "

@@ -16,13 +16,14 @@ namespace headrace {
 
 const ErrorCode kBadManifest{
     "HR0437", ErrorKind::kData, "malformed manifest",
-    "A manifest is a CSV file with a header and equally many cells per line, or a JSON Lines "
-    "file: one object per line, all with the same keys. The message names the first line that is "
-    "not."};
+    "A manifest is a CSV file with a header and the same number of cells in every line, or a JSON "
+    "Lines file: one object per line, all with the same keys. The message gives the first line "
+    "that is invalid."};
 const ErrorCode kBadManifestValue{
     "HR0438", ErrorKind::kData, "invalid value in a manifest",
-    "A column of a manifest holds one type of value: paths, labels, numbers or text. The message "
-    "names the line with another type, or an empty value. missing=\"fill\" reads absent numbers "
+    "Each column of a manifest contains one type of value: paths, labels, numbers or text. The "
+    "message gives the line with a different type, or an empty value. missing=\"fill\" reads "
+    "absent numbers "
     "as NaN and absent text as empty; paths and labels are always required."};
 
 namespace {
@@ -58,7 +59,7 @@ class ManifestMaker {
 
   std::vector<ManifestField> make() {
     if (table_.lines.empty()) {
-      bad_manifest_line(file_, 1, "no record after the header", "one line for each");
+      bad_manifest_line(file_, 1, "no record after the header", "write one line per record");
     }
     find_paths();
     find_label();
@@ -213,8 +214,8 @@ class ManifestMaker {
     const bool numbers = form_of(column) == ManifestField::Form::kInteger;
     if (form_of(column) == ManifestField::Form::kNumber) {
       raise(kManifestColumns,
-            "label=\"" + column.name + "\" holds fractions, and labels are classes",
-            "leave label= out: the column is a field of its own name");
+            "label=\"" + column.name + "\" contains fractions, but labels are classes",
+            "omit label=; the column then becomes a field under its own name");
     }
     if (numbers && !options_.classes) {
       out.integers = integers_of(column);
@@ -258,8 +259,8 @@ class ManifestMaker {
       if (column.has_text + column.has_number + column.has_bool > 1) {
         raise(kBadManifestValue,
               file_.path() + ": column \"" + column.name +
-                  "\" holds values of several kinds: strings, numbers, booleans",
-              "write them in one way");
+                  "\" contains values of several types (strings, numbers, booleans)",
+              "use one type for the whole column");
       }
       if (column.has_bool) return Form::kInteger;
       if (!column.has_number) return Form::kText;
@@ -363,12 +364,12 @@ class ManifestMaker {
   }
 
   void check_names() const {
-    if (out_.empty()) raise(kManifestColumns, "fields= leaves no field of " + file_.path());
+    if (out_.empty()) raise(kManifestColumns, "fields= excludes all fields of " + file_.path());
     for (size_t i = 0; i < out_.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
         if (out_[i].field.name != out_[j].field.name) continue;
         raise(kManifestColumns, "two columns would become the field '" + out_[i].field.name + "'",
-              "rename one, or leave it out with fields=");
+              "rename one, or exclude it with fields=");
       }
     }
   }

@@ -92,7 +92,10 @@ class CsvReader {
   CsvReader(const File& file, const Progress& progress) : file_(file), window_(file, progress) {}
 
   ManifestTable read() {
-    if (!begin() || !next()) bad_manifest_line(file_, 1, "an empty file", "a header comes first");
+    if (!begin() || !next())
+      bad_manifest_line(file_, 1, "an empty file",
+                        "the first line must be "
+                        "a header");
     header();
     while (next()) record();
     return std::move(table_);
@@ -134,7 +137,7 @@ class CsvReader {
       if (std::memchr(at, 0, length))
         bad_manifest_line(file_, line_, "a NUL byte", "save it as UTF-8");
       if (const char* wrong = split_record(at, at + length, delimiter_, cells_)) {
-        bad_manifest_line(file_, line_, wrong, "quotes in a quoted cell are doubled: \"\"");
+        bad_manifest_line(file_, line_, wrong, "double the quotes inside quoted cells: \"\"");
       }
       return true;
     }
@@ -162,7 +165,7 @@ class CsvReader {
     if (cells_.size() != table_.columns.size()) {
       bad_manifest_line(file_, line_,
                         count_text(static_cast<int64_t>(cells_.size()), "cell") +
-                            ", and the header has " +
+                            ", but the header has " +
                             with_commas(static_cast<int64_t>(table_.columns.size())),
                         "put cells that contain the delimiter in quotes");
     }

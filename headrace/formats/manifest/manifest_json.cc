@@ -20,7 +20,7 @@ class JsonLinesReader {
 
   ManifestTable read() {
     while (next_line()) record();
-    if (table_.lines.empty()) bad_manifest_line(file_, 1, "no record", "one object per line");
+    if (table_.lines.empty()) bad_manifest_line(file_, 1, "no record", "write one object per line");
     return std::move(table_);
   }
 
@@ -64,7 +64,7 @@ class JsonLinesReader {
     if (!json_.ok()) {
       Error error = json_.error(kBadManifest, file_.path());
       bad_manifest_line(file_, line_, error.what,
-                        "each line holds one object, as json.dumps writes it");
+                        "each line must contain one object, as json.dumps writes it");
     }
     for (ManifestColumn& column : table_.columns) {
       if (column.values.size() > number_) continue;
@@ -72,7 +72,7 @@ class JsonLinesReader {
         bad_manifest_line(file_, line_,
                           "no key \"" + column.name + "\", which line " +
                               std::to_string(table_.lines[0]) + " has",
-                          "missing=\"fill\" allows it");
+                          "pass missing=\"fill\" to allow this");
       }
       absent(column);
     }
@@ -97,7 +97,7 @@ class JsonLinesReader {
       bad_manifest_line(file_, line_,
                         "the key \"" + std::string(key) + "\", which line " +
                             std::to_string(table_.lines[0]) + " lacks",
-                        "missing=\"fill\" allows it");
+                        "pass missing=\"fill\" to allow this");
     }
     if (table_.columns.size() == kMaxKeys) {
       bad_manifest_line(file_, line_, "more than 4,096 keys");

@@ -161,11 +161,11 @@ TEST_F(Manifest, MissingValuesFollowThePolicy) {
             "line 2, column \"label\": no value");
 }
 
-TEST_F(Manifest, ErrorsAreRefusedWithTheirLine) {
+TEST_F(Manifest, ErrorsAreReportedWithTheirLine) {
   EXPECT_EQ(refusal("").what, "line 1: an empty file");
   EXPECT_EQ(refusal("a,b,c\n").what, "line 1: no record after the header");
-  EXPECT_EQ(refusal("a,b,c\n1,2,3\n\n4,5\n").what, "line 4: 2 cells, and the header has 3");
-  EXPECT_EQ(refusal("a,b,c\n\"x\ny\",2,3\n4\n").what, "line 4: 1 cell, and the header has 3");
+  EXPECT_EQ(refusal("a,b,c\n1,2,3\n\n4,5\n").what, "line 4: 2 cells, but the header has 3");
+  EXPECT_EQ(refusal("a,b,c\n\"x\ny\",2,3\n4\n").what, "line 4: 1 cell, but the header has 3");
   EXPECT_EQ(refusal("a,b,c\n\"x,2,3\n").what, "line 2: a quote that is not closed");
   EXPECT_EQ(refusal("a,b,c\n\"x\"y,2,3\n").what, "line 2: text after a closing quote");
   EXPECT_EQ(refusal("a,b,a\n").what, "line 1: two columns are named \"a\"");
@@ -190,7 +190,7 @@ TEST_F(Manifest, ErrorsAreRefusedWithTheirLine) {
             "line 1: nested more than 128 levels deep");
 }
 
-TEST_F(Manifest, MissingColumnsAreRefused) {
+TEST_F(Manifest, MissingColumnsAreRejected) {
   const std::string text = "path,class,x\na.jpg,owl,0.5\n";
   EXPECT_EQ(refusal(text, {{"image", std::string("paht")}}).hint, "did you mean \"path\"?");
   EXPECT_EQ(refusal(text, {{"label", std::string("nothing")}}).code->id, "HR0439");
@@ -200,13 +200,13 @@ TEST_F(Manifest, MissingColumnsAreRefused) {
   EXPECT_EQ(fields(*open(text, {{"fields", Names{}}})), (Names{"image", "label"}));
 }
 
-TEST_F(Manifest, ClassesFixTheNumbers) {
+TEST_F(Manifest, ClassesDetermineTheNumbers) {
   const SourcePtr source =
       open("path,class,x\na.jpg,owl,1\nb.jpg,2,1\n", {{"classes", Names{"fox", "owl", "elk"}}});
   EXPECT_EQ(source->integer_column("label"), (Integers{1, 2}));
 }
 
-TEST_F(Manifest, TheFingerprintEqualsThatOfTheRecordsNotOfTheFolder) {
+TEST_F(Manifest, TheFingerprintDependsOnTheRecordsNotTheFolder) {
   const std::string text = "path,label,x\na.jpg,1,2\n";
   const uint64_t print = open(text)->fingerprint();
   EXPECT_EQ(open(text, {}, "other/t.csv")->fingerprint(), print);

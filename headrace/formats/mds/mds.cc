@@ -66,9 +66,10 @@ class ShardScan {
     table_end_ = sizeof samples + sizeof(uint32_t) * (uint64_t{samples} + 1);
     if (samples != expected || table_end_ > file_.size()) {
       bad(0, file_.size(),
-          "index.json says that the shard has " + with_commas(static_cast<int64_t>(expected)) +
-              " samples, and the shard, of " + with_commas(static_cast<int64_t>(file_.size())) +
-              " bytes, " + with_commas(samples));
+          "index.json declares " + with_commas(static_cast<int64_t>(expected)) +
+              " samples for the shard, but the shard, of " +
+              with_commas(static_cast<int64_t>(file_.size())) + " bytes, declares " +
+              with_commas(samples));
       return {};
     }
     std::vector<uint32_t> offsets(std::min<size_t>(samples, kOffsetsTogether) + 1);
@@ -103,8 +104,8 @@ class ShardScan {
     }
     const uint64_t from = std::min<uint64_t>(begin, size);
     std::string what = "a sample should be at " + with_commas(begin) + " to " + with_commas(end);
-    what += end > size ? ", and the shard has " + with_commas(static_cast<int64_t>(size)) + " bytes"
-                       : ", and samples begin at " + with_commas(static_cast<int64_t>(table_end_));
+    what += end > size ? ", but the shard has " + with_commas(static_cast<int64_t>(size)) + " bytes"
+                       : ", but samples start at " + with_commas(static_cast<int64_t>(table_end_));
     bad(from, end > begin ? std::min<uint64_t>(end, size) - from : 0, std::move(what));
   }
   void bad(uint64_t offset, uint64_t bytes, std::string what) {
@@ -272,14 +273,15 @@ bool is_mds(const std::string& path) {
 const FormatRecord kMds{
     .name = "mds",
     .doc =
-        "A folder of MDS shards with their index.json, as MosaicML Streaming's MDSWriter writes "
-        "it, uncompressed or compressed with Zstandard or gzip. Records are the samples in the "
+        "A folder of MDS shards with their index.json, as written by MosaicML Streaming's "
+        "MDSWriter, uncompressed or compressed with Zstandard or gzip. Records are the samples in "
+        "the "
         "index's order. Fields: the columns, by their encodings.",
     .example = "hr.open(\"mds/train/\")",
     .params = {{.name = "columns",
                 .type = ParamType::kStrings,
-                .doc = "The columns to read; default: all. Others are never parsed, so they may be "
-                       "pickles."},
+                .doc = "The columns to read; default: all. Other columns are never parsed, so "
+                       "they may be pickles."},
                outside_param()},
     .recognizes = is_mds,
     .open = open_mds};

@@ -76,7 +76,7 @@ bool MdsColumns::begin(std::span<const uint8_t> sample) {
       for (const Chosen& other : fields_) {
         if (&other != &chosen) others.push_back(columns_[other.column].name);
       }
-      mds_not_read("the column \"" + column.name + "\" holds " + why,
+      mds_not_read("the column \"" + column.name + "\" contains " + why,
                    others.empty() ? "write the dataset again, with another encoding"
                                   : "select the other columns with columns=");
     }
@@ -109,7 +109,7 @@ Result<void> MdsColumns::place_values(std::span<const uint8_t> head, uint64_t sa
     if (at > sample_bytes || bytes > sample_bytes - at) {
       return bad_sample("the column \"" + column.name + "\" of " +
                         with_commas(static_cast<int64_t>(bytes)) +
-                        " bytes goes beyond its sample, which has " +
+                        " bytes extends beyond its sample, which has " +
                         with_commas(static_cast<int64_t>(sample_bytes)));
     }
     out.push_back({at, bytes});

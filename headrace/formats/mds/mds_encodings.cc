@@ -223,11 +223,11 @@ class ArrayEncoding final : public MdsEncoding {
     const Result<Parts> parts = parts_of(value);
     if (!parts) return parts.error();
     if (parts->dtype != field_.dtype) {
-      return bad_sample("an array of " + std::string(name_of(parts->dtype)) + ", and others of " +
+      return bad_sample("an array of " + std::string(name_of(parts->dtype)) + ", but others of " +
                         std::string(name_of(field_.dtype)));
     }
     if (!fits_shape(parts->shape, field_.shape)) {
-      return bad_sample("an array of " + sizes_text(parts->shape) + ", and others of " +
+      return bad_sample("an array of " + sizes_text(parts->shape) + ", but others of " +
                         sizes_text(field_.shape));
     }
     out.bytes = parts->elements;
@@ -369,7 +369,7 @@ std::unique_ptr<MdsEncoding> mds_encoding(const MdsColumn& column, const std::st
   }
   const bool list =
       encoding.starts_with("list[") || encoding == "jpeg_array" || encoding == "jpegarray";
-  why = encoding == "pkl" ? "pickles, and reading one runs any code in it"
+  why = encoding == "pkl" ? "pickles, and loading one can run arbitrary code"
         : list            ? "several images per sample (" + column.encoding + ")"
                           : "an unknown encoding (" + column.encoding + ")";
   return nullptr;

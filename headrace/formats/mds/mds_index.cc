@@ -143,14 +143,15 @@ class IndexParser {
     const std::string name = "shard " + std::to_string(index_.shards.size());
     if (format != "mds") {
       mds_not_read(path_ + ": " + name + " is of the format \"" + format + "\"",
-                   "only MDS is read of streaming's formats; write the dataset with MDSWriter");
+                   "of streaming's formats only MDS is supported; rewrite the dataset with "
+                   "MDSWriter");
     }
     if (version != 2) bad(name + " is of version " + std::to_string(version) + ", not 2");
     if (samples < 0 || samples > UINT32_MAX) bad(name + " has an invalid number of samples");
     if (shard.raw.empty() && shard.packed.empty()) bad(name + " has no file name");
     for (const std::string* file : {&shard.raw, &shard.packed}) {
       if (!file->empty() && !files_.insert(*file).second) {
-        bad(name + " is the file \"" + *file + "\", as a shard before it is");
+        bad(name + " is the file \"" + *file + "\", which an earlier shard also uses");
       }
     }
     shard.samples = static_cast<uint64_t>(samples);
@@ -161,8 +162,8 @@ class IndexParser {
   void check_columns(const std::string& shard, const Columns& given) {
     std::vector<MdsColumn> columns;
     if (given.names.size() > kMaxFields) {
-      bad(shard + " has " + std::to_string(given.names.size()) + " columns; " +
-          std::to_string(kMaxFields) + " are possible");
+      bad(shard + " has " + std::to_string(given.names.size()) + " columns; at most " +
+          std::to_string(kMaxFields) + " are supported");
     }
     if (given.names.empty() || given.names.size() != given.encodings.size() ||
         given.names.size() != given.sizes.size()) {
@@ -176,7 +177,7 @@ class IndexParser {
     if (index_.shards.empty()) {
       index_.columns = std::move(columns);
     } else if (columns != index_.columns) {
-      bad(shard + " has different columns from the shards before it");
+      bad(shard + " has different columns from the previous shards");
     }
   }
 

@@ -100,7 +100,7 @@ TEST_F(MdsTest, the_index_itself_opens_its_folder) {
   EXPECT_EQ(open_source(data / "d/index.json")->size(), 15);
 }
 
-TEST_F(MdsTest, a_folder_of_splits_is_refused_with_a_hint) {
+TEST_F(MdsTest, a_folder_of_splits_is_rejected_with_a_hint) {
   for (const char* split : {"train", "val"}) {
     data.write(std::string("d/") + split + "/index.json", mds_index(kColumns, {{.samples = 1}}));
   }
@@ -225,7 +225,7 @@ TEST_F(MdsTest, one_of_the_first_samples_may_be_bad) {
   EXPECT_EQ(error_of(*source, 1), "");
 }
 
-TEST_F(MdsTest, an_invalid_index_is_refused) {
+TEST_F(MdsTest, an_invalid_index_is_rejected) {
   write_dataset();
   const std::string good = mds_index(kColumns, {{.samples = 15}});
   const auto with = [&](const std::string& from, const std::string& to) {
@@ -259,7 +259,7 @@ TEST_F(MdsTest, an_invalid_index_is_refused) {
   }
 }
 
-TEST_F(MdsTest, shards_with_unsupported_compression_are_refused_and_named) {
+TEST_F(MdsTest, unsupported_compression_is_rejected_by_name) {
   data.write("d/s.mds.br", "x");
   data.write("d/index.json",
              mds_index(kColumns,
@@ -269,7 +269,7 @@ TEST_F(MdsTest, shards_with_unsupported_compression_are_refused_and_named) {
   EXPECT_NE(message.find("compressed with br"), std::string::npos) << message;
 }
 
-TEST_F(MdsTest, a_shard_with_another_number_of_samples_is_one_bad_record) {
+TEST_F(MdsTest, a_shard_with_a_wrong_number_of_samples_is_one_bad_record) {
   write_dataset();
   shards[0][0] = 9;
   data.write("d/shard.00000.mds", shards[0]);
@@ -277,7 +277,9 @@ TEST_F(MdsTest, a_shard_with_another_number_of_samples_is_one_bad_record) {
   ASSERT_EQ(source->size(), 6);
   const std::string message = error_of(*source, 0);
   EXPECT_NE(message.find("HR0488"), std::string::npos) << message;
-  EXPECT_NE(message.find("has 10 samples, and the shard, of "), std::string::npos) << message;
+  EXPECT_NE(message.find("declares 10 samples for the shard, but the shard, of "),
+            std::string::npos)
+      << message;
   EXPECT_EQ(error_of(*source, 1), "");
   EXPECT_EQ(record.fields[0].scalar, 10);
 }
@@ -288,7 +290,7 @@ TEST_F(MdsTest, a_truncated_shard_loses_only_its_last_samples) {
   const SourcePtr source = open_source(data / "d");
   ASSERT_EQ(source->size(), 15);
   for (int i = 0; i < 15; ++i) EXPECT_EQ(error_of(*source, i).empty(), i != 9) << i;
-  EXPECT_NE(error_of(*source, 9).find("and the shard has"), std::string::npos);
+  EXPECT_NE(error_of(*source, 9).find("but the shard has"), std::string::npos);
   const std::vector<int64_t> labels = source->integer_column("label");
   ASSERT_EQ(labels.size(), 15u);
   for (int i = 0; i < 15; ++i) {
@@ -304,7 +306,7 @@ TEST_F(MdsTest, decreasing_offsets_damage_two_samples) {
   data.write("d/shard.00000.mds", shards[0]);
   const SourcePtr source = open_source(data / "d");
   for (int i = 0; i < 15; ++i) EXPECT_EQ(error_of(*source, i).empty(), i != 3 && i != 4) << i;
-  EXPECT_NE(error_of(*source, 4).find("samples begin at 48"), std::string::npos)
+  EXPECT_NE(error_of(*source, 4).find("samples start at 48"), std::string::npos)
       << error_of(*source, 4);
 }
 

@@ -127,7 +127,7 @@ SourcePtr open_folder(const std::string& path, const Arguments& arguments,
   NpyFolder folder = list_npy_folder(path, classes_argument(arguments));
   if (folder.paths.size() == 0) {
     throw Exception(unsupported_array(path, "there is no .npy file in this folder",
-                                      "they must be directly in it, or in one folder per class"));
+                                      "put them directly in it, or in one folder per class"));
   }
   const std::string& each = arguments.text("each_file");
   const bool labeled = !folder.labels.empty();
@@ -159,16 +159,16 @@ SourcePtr open_npy(const std::string& path, const Arguments& arguments, const Pr
 const FormatRecord kNpy{
     .name = "npy",
     .doc =
-        "NumPy arrays (.npy) whose first axis is the record: one file, several as one "
-        "(x-*.npy), or a folder. In a folder, each file is a field if all have the same number "
-        "of records (images.npy, labels.npy); otherwise each file is a record, with a label if "
-        "it is in a class folder. Any byte order, C or Fortran order; read by position, never "
+        "NumPy arrays (.npy) whose first axis indexes the records: one file, several as one "
+        "(x-*.npy), or a folder. In a folder, each file is a field if all have the same number of "
+        "records (images.npy, labels.npy); otherwise each file is a record, with a label if it is "
+        "in a class folder. Any byte order, C or Fortran order; read by position, never "
         "memory-mapped. Python objects are rejected.",
     .example = "hr.open(\"images.npy\")",
     .params = {{.name = "field",
                 .type = ParamType::kString,
-                .doc = "Name of a single array's field. None: "
-                       "image, if it can be one, else data."},
+                .doc = "Field name for a single array. None: \"image\" if the array has the shape "
+                       "and dtype of images, otherwise \"data\"."},
                array_fields_param(),
                channels_param(),
                {.name = "each_file",

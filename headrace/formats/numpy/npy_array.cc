@@ -58,8 +58,8 @@ std::vector<std::string> texts_from(FileArray stored, const NpyType& type, const
     fail(unsupported_array(place.path,
                            "it has " + with_commas(static_cast<int64_t>(count)) + " strings of " +
                                with_commas(static_cast<int64_t>(type.bytes)) +
-                               " bytes; they are held in memory, and 256 MiB is the cap",
-                           "keep them in a CSV or Parquet file"),
+                               " bytes; they are kept in memory, and the limit is 256 MiB",
+                           "store them in a CSV or Parquet file"),
          place);
   }
   Buffer bytes(count * type.bytes);
@@ -83,8 +83,9 @@ FilePart in_c_order(const NpyHeader& header, const NpyPlace& place) {
   if (header.data_bytes > kMaxTransposed) {
     fail(unsupported_array(place.path,
                            "it has " + with_commas(static_cast<int64_t>(header.data_bytes)) +
-                               " bytes in Fortran order, which scatters a record over the "
-                               "file; up to 1 GiB is converted to C order in memory",
+                               " bytes in Fortran order, which scatters each record over the "
+                               "file; only arrays of up to 1 GiB are converted to C order in "
+                               "memory",
                            "np.save(path, np.ascontiguousarray(np.load(path, mmap_mode=\"r\")))"),
          place);
   }
@@ -147,8 +148,8 @@ std::vector<NpyValues> read_npy_array(const NpyPlace& place) {
   Result<NpyHeader> header = read_npy_header(read, place.size, place.path);
   if (!header) fail(std::move(header.error()), place);
   if (header->shape.empty()) {
-    fail(unsupported_array(place.path, "it holds a single value and no records",
-                           "the first axis of an array is the record"),
+    fail(unsupported_array(place.path, "it contains a single value, not records",
+                           "the first axis of an array indexes the records"),
          place);
   }
   FilePart part = in_c_order(*header, place);
@@ -164,7 +165,7 @@ std::vector<NpyValues> read_npy_array(const NpyPlace& place) {
     std::variant<FileArray, std::vector<std::string>> out = array;
     if (type.kind == NpyType::Kind::kNumber) return out;
     if (!array.shape.empty()) {
-      fail(unsupported_array(place.path, "it holds several strings per record",
+      fail(unsupported_array(place.path, "it contains several strings per record",
                              "save each column as a separate array"),
            place);
     }

@@ -151,11 +151,13 @@ class NpyFilesSource final : public Source {
     if (!header) return std::move(header.error());
     if (!fits(*header)) {
       return damaged_array(path,
-                           "it holds " + std::string(name_of(header->type.dtype)) + " " +
-                               tuple_text(header->shape) + ", and the first files " +
+                           "it contains " + std::string(name_of(header->type.dtype)) + " " +
+                               tuple_text(header->shape) + ", but the first files " +
                                std::string(name_of(common_.dtype)) + " " +
                                tuple_text(common_.shape),
-                           -1, "files of a folder have one type and number of dimensions");
+                           -1,
+                           "all files of a folder must have the same type and number of "
+                           "dimensions");
     }
     FieldData& data = out.fields[0];
     std::span<uint8_t> bytes(file.data() + header->data_offset, header->data_bytes);
@@ -201,7 +203,7 @@ class NpyFilesSource final : public Source {
 void add_to_common(const NpyHeader& header, const std::string& path, const std::string& channels,
                    bool first, Common& common) {
   if (!header.members.empty() || header.type.kind != NpyType::Kind::kNumber) {
-    throw Exception(unsupported_array(path, "a file per record must have one array of numbers",
+    throw Exception(unsupported_array(path, "each file must contain one array of numbers",
                                       "save each field as a file that holds all records"));
   }
   if (first) {
@@ -213,10 +215,10 @@ void add_to_common(const NpyHeader& header, const std::string& path, const std::
   if (header.type.dtype != common.dtype || header.shape.size() != common.shape.size()) {
     throw Exception(damaged_array(
         path,
-        "it holds " + std::string(name_of(header.type.dtype)) + " of " +
-            std::to_string(header.shape.size()) + " dimensions, and the files before it " +
+        "it contains " + std::string(name_of(header.type.dtype)) + " of " +
+            std::to_string(header.shape.size()) + " dimensions, but the previous files " +
             std::string(name_of(common.dtype)) + " of " + std::to_string(common.shape.size()),
-        -1, "files of a folder have one type and number of dimensions"));
+        -1, "all files of a folder must have the same type and number of dimensions"));
   }
   common.picture = common.picture && may_be_picture(header, channels) &&
                    is_last(header.shape, channels) == common.channels_last;

@@ -122,9 +122,10 @@ Error not_read(const std::string& path, const std::string& descr, char kind) {
   std::string what = "its elements are of type '" + descr + "'";
   switch (kind) {
     case 'O':
-      return unsupported_array(path, "it holds Python objects (dtype object), which are pickled",
-                               "loading a pickle runs code; make a plain array of a file that you "
-                               "trust: np.save(path, np.stack(np.load(path, allow_pickle=True)), "
+      return unsupported_array(path, "it contains Python objects (dtype object), which are pickled",
+                               "loading a pickle runs code; convert a file that you trust to a "
+                               "plain array: np.save(path, np.stack(np.load(path, "
+                               "allow_pickle=True)), "
                                "allow_pickle=False)");
     case 'c':
       return unsupported_array(path, what + ", complex numbers",
@@ -310,7 +311,7 @@ Result<NpyHeader> read_npy_header(const ReadBytes& read, uint64_t size, const st
   if (!fits || bytes > size - header.data_offset) {
     return damaged_array(path,
                          "its shape " + tuple_text(header.shape) + " takes " +
-                             (fits ? std::to_string(bytes) : std::string("more")) + " bytes, and " +
+                             (fits ? std::to_string(bytes) : std::string("more")) + " bytes, but " +
                              std::to_string(size - header.data_offset) + " follow",
                          static_cast<int64_t>(header.data_offset));
   }

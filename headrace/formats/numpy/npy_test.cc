@@ -38,7 +38,7 @@ TEST_F(Npy, ImagesAreAnImageField) {
   EXPECT_EQ(source->description(), "npy " + (folder_ / "a.npy") + " (5 records)");
 }
 
-TEST_F(Npy, ChannelsThatComeLastAreMoved) {
+TEST_F(Npy, ChannelsLastIsConvertedToChannelsFirst) {
   const std::string content = npy_of("|u1", "(2, 5, 4, 3)", counting(120));
   const SourcePtr source = open(content);
   EXPECT_EQ(source->schema()[0].shape, (Shape{3, 5, 4}));
@@ -89,7 +89,7 @@ TEST_F(Npy, EveryVersionOfTheHeaderIsRead) {
   }
 }
 
-TEST_F(Npy, FortranOrderIsBroughtIntoOrder) {
+TEST_F(Npy, FortranOrderIsConvertedToCOrder) {
   // [[0, 2, 4], [1, 3, 5]] in memory order 0 1 2 3 4 5.
   EXPECT_EQ(bytes_of(*open(npy_of("|i1", "(2, 3)", counting(6), "True")), 1), (Bytes{1, 3, 5}));
   EXPECT_EQ(bytes_of(*open(npy_of("<i2", "(2, 1, 2)", counting(8), "True")), 1),
@@ -140,7 +140,7 @@ TEST_F(Npy, StringsAreTextAndNamesOfClasses) {
   EXPECT_EQ(labels->classes(), (std::vector<std::string>{"ant", "cat"}));
 }
 
-TEST_F(Npy, UnsupportedDtypesAreRefusedWithAHint) {
+TEST_F(Npy, UnsupportedDtypesAreRejectedWithAHint) {
   const Error objects = refused(npy_of("|O", "(2,)", "\x80\x04pickled"));
   EXPECT_EQ(objects.code->id, "HR0425");
   EXPECT_EQ(objects.code->kind, ErrorKind::kUnsupported);
@@ -167,7 +167,7 @@ TEST_F(Npy, DamageIsNamed) {
     EXPECT_EQ(error.code->id, "HR0424") << part;
     EXPECT_NE(error.what.find(part), std::string::npos) << error.what;
   };
-  has(npy_of("<i4", "(3, 2)", counting(23)), "its shape (3, 2) takes 24 bytes, and 23 follow");
+  has(npy_of("<i4", "(3, 2)", counting(23)), "its shape (3, 2) takes 24 bytes, but 23 follow");
   has(npy_of("<i4", "(-3,)", ""), "its shape (-3,) takes more");
   has(npy_of("<i8", "(9223372036854775807, 9223372036854775807)", ""), "takes more");
   has(npy_of("<i8", "(0, 9223372036854775807, 4)", ""), "takes more");
@@ -202,7 +202,7 @@ TEST_F(Npy, SeveralFilesAreOneSource) {
   EXPECT_EQ(error.where.file, folder_ / "x-2.npy");
 }
 
-TEST_F(Npy, AFolderHoldsFields) {
+TEST_F(Npy, AFolderMayContainFields) {
   folder_.write("d/images.npy", npy_of("|u1", "(3, 9, 10, 3)", std::string(810, 'x')));
   folder_.write("d/labels.npy", npy_of("<i8", "(3,)", std::string(24, '\0')));
   folder_.write("d/bounding-box.npy", npy_of("<f4", "(3, 4)", counting(48)));
@@ -226,7 +226,7 @@ TEST_F(Npy, AFolderHoldsFields) {
       << error.what;
 }
 
-TEST_F(Npy, AFolderHoldsRecords) {
+TEST_F(Npy, AFolderMayContainRecords) {
   folder_.write("d/b.npy", npy_of("|u1", "(5, 7, 3)", counting(105)));
   folder_.write("d/a.npy", npy_of("|u1", "(6, 8, 3)", counting(144), "True"));
   const SourcePtr source = open_source(folder_ / "d");
@@ -270,7 +270,8 @@ TEST_F(Npy, AFileThatChangesBecomesABadRecord) {
   folder_.write("d/2.npy", npy_of("<f4", "(2,)", counting(7)));
   const RecordData other = read_record(*source, 0), cut = read_record(*source, 1);
   ASSERT_FALSE(other.result);
-  EXPECT_EQ(other.result.error().what, "it holds float64 (2,), and the first files float32 (2,)");
+  EXPECT_EQ(other.result.error().what,
+            "it contains float64 (2,), but the first files float32 (2,)");
   EXPECT_EQ(other.result.error().where.record, 0);
   EXPECT_EQ(cut.result.error().code->id, "HR0424");
   EXPECT_EQ(bytes_of(*source, 2).size(), 8u);

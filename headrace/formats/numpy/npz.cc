@@ -66,7 +66,7 @@ SourcePtr open_npz(const std::string& path, const Arguments& arguments, const Pr
   }
   if (names.empty()) {
     throw Exception(unsupported_array(path, "there is no array in this archive",
-                                      "np.savez(path, image=images, label=labels) writes one"));
+                                      "write one with np.savez(path, image=images, label=labels)"));
   }
   std::vector<NamedArray> arrays;
   OpenBudget budget(path, file->size(), &progress);
@@ -89,8 +89,8 @@ SourcePtr open_npz(const std::string& path, const Arguments& arguments, const Pr
 const FormatRecord kNpz{
     .name = "npz",
     .doc =
-        "NumPy's archive of arrays (.npz): each array is a field, and its first axis is the "
-        "record. Arrays written by np.savez are read in place; those of np.savez_compressed are "
+        "NumPy's archive of arrays (.npz): each array is a field, and its first axis indexes the "
+        "records. Arrays written by np.savez are read in place; those of np.savez_compressed are "
         "decompressed into memory when the file is opened, up to a limit. Python objects are "
         "rejected.",
     .example = "hr.open(\"mnist.npz\", fields=[\"image=x_train\", \"label=y_train\"])",

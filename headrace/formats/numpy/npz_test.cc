@@ -59,7 +59,7 @@ TEST_F(Npz, FieldsAreChosenAndRenamed) {
   EXPECT_EQ(unknown.hint, "did you mean \"x_train\"?");
 }
 
-TEST_F(Npz, RefusalsNameTheMember) {
+TEST_F(Npz, ErrorsNameTheMember) {
   ZipWriter objects;
   objects.add("y.npy", npy_of("|O", "(2,)", "\x80\x04pickled"), true);
   const Error error = refused(objects.finish());
@@ -70,7 +70,7 @@ TEST_F(Npz, RefusalsNameTheMember) {
   EXPECT_EQ(refused(none.finish()).code->id, "HR0425");
 }
 
-TEST_F(Npz, HostileArchivesAreRefused) {
+TEST_F(Npz, HostileArchivesAreRejected) {
   const auto message = [&](const ZipWriter& zip) {
     const Error error = refused(zip.finish());
     EXPECT_EQ(error.code->id, "HR0426") << error.message();

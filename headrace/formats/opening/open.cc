@@ -22,7 +22,7 @@ namespace {
 const ErrorCode kNotRecognized{
     "HR0401", ErrorKind::kConfig, "format not recognized",
     "No format recognizes this path. `headrace formats` lists the available ones. Use format= "
-    "when files have unusual names; images in arbitrary places are given as lists: "
+    "when files have unusual names; pass images from several places as lists: "
     "hr.records(image=[...], label=[...])."};
 
 const ErrorCode kNothingThere{
@@ -56,7 +56,7 @@ Result<PathStatus> looked_at(const std::string& path) {
   }
   if (is_web_path(path)) {
     raise(kNothingThere, "nothing found at \"" + path + "\"",
-          "check the address; web servers have no listings, so a folder cannot be opened");
+          "check the address; web servers do not provide listings, so a folder cannot be opened");
   }
   std::string missing = normal_path(path);
   while (missing.size() > 1 && missing.ends_with('/')) missing.pop_back();
@@ -96,7 +96,7 @@ const FormatRecord& named_format(const std::string& name) {
 
 const ErrorCode kOneFile{
     "HR0418", ErrorKind::kConfig, "format takes a single file",
-    "This format is one file or one folder, and the path is a pattern or a list of several. Open "
+    "This format opens one file or one folder, but the path is a pattern or a list. Open "
     "them one by one and combine them with hr.concat(...)."};
 
 const FormatRecord& format_of(const std::string& path) {
@@ -122,7 +122,7 @@ const FormatRecord& format_of(const std::string& path) {
           ? "a list has a path in each line; of ids: hr.records(image=[f\"FOLDER/{id}.jpg\" for id "
             "in open(\"" +
                 path + "\").read().split()])"
-          : "`headrace formats` lists what can be opened; format= names one");
+          : "`headrace formats` lists the formats; select one with format=");
 }
 
 }  // namespace
@@ -152,7 +152,10 @@ SourcePtr open_source(const std::string& given, const std::map<std::string, Para
   const Kinds said = kinds_from(kinds);
   if (!format) format = &format_of(first);
   if (several && !format->shards) {
-    raise(kOneFile, "the format \"" + std::string(format->name) + "\" does not take several files",
+    raise(kOneFile,
+          "the format \"" + std::string(format->name) +
+              "\" does not support several "
+              "files",
           "hr.concat(hr.open(...), hr.open(...))");
   }
   const Arguments checked(format->name, format->params,

@@ -30,7 +30,7 @@ TEST(Open, AMissingPathSuggestsASimilarOne) {
   EXPECT_EQ(error_of([&] { open_source(""); }).code->id, "HR0402");
 }
 
-TEST(Open, AnAddressIsNotALocalPath) {
+TEST(Open, AUrlIsNotALocalPath) {
   const Error error = error_of([] { open_source("ftp://host/train"); });
   EXPECT_NE(error.what.find("ftp:// is not a supported storage"), std::string::npos);
 }
@@ -44,7 +44,7 @@ TEST(Open, ATildeIsNotExpanded) {
   EXPECT_NE(error_of([] { open_source("~/train"); }).hint.find("expanduser"), std::string::npos);
 }
 
-TEST(Open, UnknownFormatsAreRefused) {
+TEST(Open, UnknownFormatsAreRejected) {
   TemporaryFolder data;
   EXPECT_EQ(error_of([&] { open_source(data.write("a.bin", "\0\0\0\0")); }).code->id, "HR0401");
   EXPECT_NE(error_of([&] { open_source(data.write("a.jpg", "x")); }).hint.find("hr.records(image="),
@@ -70,7 +70,7 @@ TEST(Open, ErrorsForWrongArgumentsNameTheRightOnes) {
   EXPECT_NE(error.message().find("classes"), std::string::npos);
 }
 
-TEST(Formats, EachExplainsItself) {
+TEST(Formats, EachHasDocumentation) {
   for (const FormatRecord* format : Registry<FormatRecord>::all()) {
     EXPECT_FALSE(format->doc.empty()) << format->name;
     EXPECT_TRUE(format->example.starts_with("hr.")) << format->name;

@@ -88,7 +88,7 @@ TEST_F(EachParameter, ThatAffectsRecordsChangesTheFingerprint) {
   }
 }
 
-TEST_F(EachParameter, OfTheDefaultsValueIsTheDefault) {
+TEST_F(EachParameter, SetToItsDefaultEqualsTheDefault) {
   for (const FormatRecord* format : Registry<FormatRecord>::all()) {
     for (const Param& param : format->params) {
       if (param.fallback.index() == 0) continue;
@@ -114,7 +114,7 @@ class Identity : public ::testing::Test {
   fs::path before;
 };
 
-TEST_F(Identity, IsTheSameForSourcesOpenedAlike) {
+TEST_F(Identity, IsEqualForSourcesOpenedInTheSameWay) {
   EXPECT_EQ(open_source(data / "one/train")->identity(),
             open_source(data / "one/train")->identity());
   fs::current_path(data / "one");
@@ -137,7 +137,7 @@ TEST_F(Identity, DiffersIfTheFolderChanged) {
   EXPECT_NE(open_source(data / "one/train")->identity(), before);
 }
 
-TEST_F(Identity, OfSourcesNotOpenedIsTheSourceItself) {
+TEST_F(Identity, OfSourcesNotOpenedByPathIsUnique) {
   const SourcePtr one = numbers(), two = numbers();
   EXPECT_EQ(one->fingerprint(), two->fingerprint());
   EXPECT_NE(one->identity(), two->identity());
@@ -148,7 +148,7 @@ TEST_F(Identity, OfSourcesNotOpenedIsTheSourceItself) {
   EXPECT_NE(concat({opened, opened})->identity(), concat({opened, opened})->identity());
 }
 
-TEST_F(Identity, OfASubsetIsItsRecords) {
+TEST_F(Identity, OfASubsetDependsOnItsRecords) {
   const SourcePtr opened = open_source(data / "one/train");
   EXPECT_EQ(subset(opened, {1})->identity(), subset(opened, {1})->identity());
   EXPECT_NE(subset(opened, {1})->identity(), subset(opened, {0})->identity());

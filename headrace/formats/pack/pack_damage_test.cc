@@ -99,7 +99,7 @@ class DamagedPack : public testing::Test {
   std::vector<Row> rows_;
 };
 
-TEST_F(DamagedPack, TruncatedAnywhereIsAnErrorWithAHint) {
+TEST_F(DamagedPack, IfTruncatedAnywhereIsAnErrorWithAHint) {
   for (size_t part = 0; part < 64; ++part) {
     const size_t size = sound_.size() * part / 64;
     const std::string path = write(std::span(sound_).first(size));
@@ -111,7 +111,7 @@ TEST_F(DamagedPack, TruncatedAnywhereIsAnErrorWithAHint) {
   }
 }
 
-TEST_F(DamagedPack, TruncatedOpensUpToItsLastCompletePageOnRequest) {
+TEST_F(DamagedPack, IfTruncatedOpensUpToItsLastCompletePageOnRequest) {
   size_t most = 0, least = rows_.size();
   for (size_t part = 8; part < 64; ++part) {
     const size_t size = sound_.size() * part / 64;
@@ -133,7 +133,7 @@ TEST_F(DamagedPack, TruncatedOpensUpToItsLastCompletePageOnRequest) {
   EXPECT_LT(least, 10u);
 }
 
-TEST_F(DamagedPack, ByteByByteNeverGivesAWrongRecord) {
+TEST_F(DamagedPack, WithAnyByteChangedNeverGivesAWrongRecord) {
   for (size_t at = 0; at < sound_.size(); at += at < 4096 || at % 8192 < 400 ? 1 : 37) {
     std::vector<uint8_t> damaged = sound_;
     damaged[at] ^= static_cast<uint8_t>(1 << at % 8);
@@ -187,7 +187,7 @@ TEST_F(DamagedPack, APageThatContradictsTheIndexIsFound) {
 
 // Replaces each number of the header, the tail, the directory, the pages and the tables by an
 // extreme value, with valid checksums.
-TEST_F(DamagedPack, WithFalseMetadataIsReadSafely) {
+TEST_F(DamagedPack, WithForgedMetadataIsReadSafely) {
   std::vector<size_t> places;
   const size_t page = number_at<uint32_t>(sound_, 12), tail = sound_.size() - kPackTailBytes;
   const size_t directory = number_at<uint64_t>(sound_, tail);
@@ -223,7 +223,7 @@ TEST_F(DamagedPack, WithFalseMetadataIsReadSafely) {
   }
 }
 
-TEST(UnknownPack, OfALaterVersionIsRefusedAndNamed) {
+TEST(UnknownPack, OfALaterVersionIsRejectedByName) {
   const TemporaryFolder place;
   write_pictures(place, "data", 3);
   PackOptions options;
@@ -253,7 +253,7 @@ TEST(UnknownPack, OfALaterVersionIsRefusedAndNamed) {
   EXPECT_GE(refused, 5u);
 }
 
-TEST(Shards, ThatAreMissingOrOfAnotherPackAreFound) {
+TEST(Shards, MissingOrFromAnotherPackAreDetected) {
   const TemporaryFolder place;
   write_pictures(place, "data", 20);
   PackOptions options;

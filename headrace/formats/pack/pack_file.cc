@@ -15,8 +15,8 @@ namespace {
 
 const ErrorCode kCutOff{
     "HR0442", ErrorKind::kData, "truncated pack",
-    "The end of the pack is missing: its copy was interrupted, or packing did not finish. Copy it "
-    "again, or run the same pack command again, which resumes where it stopped. The records of "
+    "The end of the pack is missing: copying was interrupted, or packing did not finish. Copy it "
+    "again, or rerun the same pack command, which resumes where it stopped. The records of "
     "complete pages can be read with recover=True (--recover), which reports what is missing."};
 
 const ErrorCode kDamagedIndex{
@@ -33,8 +33,8 @@ const ErrorCode kDamagedRecord{
 
 const ErrorCode kTooLarge{
     "HR0453", ErrorKind::kResource, "record too large",
-    "A record of the pack is larger than memory_limit leaves for one record, or than the "
-    "machine's memory. Raise memory_limit, or leave the record out."};
+    "A record of the pack exceeds one record's share of memory_limit, or the machine's memory. "
+    "Raise memory_limit, or skip the record."};
 
 constexpr std::string_view kRecoverHint =
     "copy it again, or open the rest with recover=True (--recover)";
@@ -105,7 +105,9 @@ Result<void> PackFile::load_index() {
   const Result<PackTail> tail = read_tail();
   if (!tail) return Error(tail.error());
   if (tail->records != header_.records) {
-    return damaged_index("it has " + std::to_string(tail->records) + " records, the header " +
+    return damaged_index("it has " + std::to_string(tail->records) +
+                         " records, but the header "
+                         "declares " +
                          std::to_string(header_.records));
   }
   records_ = tail->records;
@@ -200,10 +202,13 @@ Result<void> PackFile::load_page_list(const PackTail& tail) {
     const bool first = i > 0 || (page.offset == header_.header_bytes && page.first_record == 0);
     if (!first || page.offset >= end || end > pages_end_ || page.offset % kPageAlignment != 0 ||
         page.data_offset < page.offset || page.data_offset > end || page.first_record >= next) {
-      return damaged_index("page " + std::to_string(i) + " does not continue the one before");
+      return damaged_index("page " + std::to_string(i) + " does not follow the previous page");
     }
   }
-  if (pages_.empty() != (records_ == 0)) return damaged_index("its pages do not hold its records");
+  if (pages_.empty() != (records_ == 0))
+    return damaged_index(
+        "its pages do not contain its "
+        "records");
   return {};
 }
 
@@ -326,7 +331,7 @@ Result<void> PackFile::read(size_t field, int64_t record, bool verify, Buffer& o
     return in_record({.code = &kTooLarge,
                       .what = "the record has " + with_commas(place.bytes) +
                               " bytes, more than the remaining memory",
-                      .hint = "leave the record out"},
+                      .hint = "skip the record"},
                      field, record);
   }
   if (place.bytes == 0) return {};

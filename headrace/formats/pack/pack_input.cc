@@ -44,7 +44,7 @@ void share_folder(std::string& root, std::string_view path) {
 }  // namespace
 
 PackInput::PackInput(std::vector<SourcePtr> sources) : sources_(std::move(sources)) {
-  if (sources_.empty()) raise(kDoNotFit, "there is no source to pack", "hr.pack('train/', out)");
+  if (sources_.empty()) raise(kDoNotFit, "there are no sources to pack", "hr.pack('train/', out)");
   begins_ = {0};
   for (const SourcePtr& source : sources_) {
     if (!same_fields(source->schema(), schema())) {
@@ -72,7 +72,7 @@ void PackInput::join_classes() {
     if (own.empty() || !std::is_sorted(own.begin(), own.end())) {
       raise(kDoNotFit,
             source->description() + " and " + sources_.front()->description() +
-                " number their classes differently",
+                " have different class numbers",
             "open them with the same classes=");
     }
     names.insert(names.end(), own.begin(), own.end());

@@ -42,7 +42,7 @@ constexpr size_t kHeaderSum = 84, kMetadataSum = 80;
 Error no_pack(std::string what) {
   return {.code = &kNoPack,
           .what = std::move(what),
-          .hint = "check that it is a pack and that it was copied whole"};
+          .hint = "check that it is a pack and that it was copied completely"};
 }
 
 // Bytes of one value of a fixed shape; none if the shape is variable or the size exceeds 64 bits.
@@ -201,7 +201,7 @@ Result<uint32_t> header_bytes(std::span<const uint8_t> fixed) {
   if (version > kPackVersion || (required & ~kPackFeatures) != 0) {
     return Error{.code = &kNewer,
                  .what = "the pack has version " + std::to_string(version) + ", features " +
-                         std::to_string(required) + "; this reader knows version " +
+                         std::to_string(required) + "; this reader supports version " +
                          std::to_string(kPackVersion) + ", features " +
                          std::to_string(kPackFeatures),
                  .hint = "use the Headrace that wrote it, or a later one"};

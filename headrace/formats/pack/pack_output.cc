@@ -33,7 +33,7 @@ const ErrorCode kLeadsOut{
     "read with hr.open()."};
 
 const ErrorCode kOtherFile{
-    "HR0451", ErrorKind::kConfig, "destination is another file",
+    "HR0451", ErrorKind::kConfig, "destination exists with different contents",
     "Unpacking replaces a file with different contents only on request. Unpack into an empty "
     "folder, or pass overwrite=True (--force)."};
 
@@ -113,7 +113,7 @@ void OutputFolder::refuse(std::string_view name, const std::string& what) {
   throw Exception({.code = &kLeadsOut,
                    .what = "\"" + std::string(name) + "\": " + what,
                    .where = {.member = std::string(name)},
-                   .hint = "read the records with hr.open(), or leave this one out"});
+                   .hint = "read the records with hr.open(), or skip this one"});
 }
 
 OutputFolder::OutputFolder(std::string path, bool overwrite)

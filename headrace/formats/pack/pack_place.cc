@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 const ErrorCode kExists{
     "HR0446", ErrorKind::kConfig, "destination exists",
     "The destination of a pack is replaced only on request, and only if it is a pack whose folder "
-    "contains nothing else. Packing first writes OUT.partial: a file of that name is replaced "
+    "contains nothing else. Packing first writes OUT.partial; a file with that name is replaced "
     "only if an interrupted run wrote it. Choose another name, or pass overwrite=True (--force)."};
 
 const ErrorCode kNotMoved{

@@ -27,8 +27,8 @@ const ErrorCode kShards{
 
 const ErrorCode kLargeRecord{
     "HR0455", ErrorKind::kResource, "record too large for the memory limit",
-    "A record of the pack is larger than memory_limit leaves for one record. Raise memory_limit, "
-    "or leave the record out."};
+    "A record of the pack exceeds one record's share of memory_limit. Raise memory_limit, or skip "
+    "the record."};
 
 const ErrorCode kBadShape{
     "HR0456", ErrorKind::kData, "damaged shape in a pack",
@@ -199,10 +199,12 @@ class PackSource final : public Source {
                       .offset = static_cast<int64_t>(place.offset)};
     if (place.bytes > out.max_bytes) {
       return Error{.code = &kLargeRecord,
-                   .what = "the record has " + with_commas(place.bytes) + " bytes, the cap is " +
+                   .what = "the record has " + with_commas(place.bytes) +
+                           " bytes, which exceeds "
+                           "the limit of " +
                            with_commas(static_cast<int64_t>(out.max_bytes)),
                    .where = where,
-                   .hint = "raise memory_limit, or leave the record out"};
+                   .hint = "raise memory_limit, or skip the record"};
     }
     Buffer& buffer = out.owned[buffers_[field]];
     if (Result<void> read = file.read(field, record, verify_, buffer); !read) return read;
@@ -332,14 +334,14 @@ OpenedPack open_shards(const std::string& path, bool recover) {
         raise(kShards, what + ": " + name,
               "copy the whole folder again, or open the rest with recover=True (--recover)");
       }
-      pack.missing = what + ", it and those after it are not used";
+      pack.missing = what + "; it and later shards are not used";
       throw Last();
     }
     check_shard(*file, pack.files);
     shards = file->header().shards;
     if (file->lacks_records()) {
       pack.missing = name + ": " + file->missing();
-      if (i + 1 < shards) pack.missing += "; the shards after it are not used";
+      if (i + 1 < shards) pack.missing += "; later shards are not used";
     }
     pack.files.push_back(std::move(*file));
     if (!pack.missing.empty()) throw Last();
@@ -399,12 +401,12 @@ const FormatRecord kPack{
     .params = {classes_param(),
                {.name = "verify",
                 .type = ParamType::kBool,
-                .doc = "Compare the checksum of every value that is read.",
+                .doc = "Whether to verify the checksum of every value that is read.",
                 .fallback = true,
                 .decides = Affects::kReading},
                {.name = "recover",
                 .type = ParamType::kBool,
-                .doc = "Open the records of complete pages of a truncated pack.",
+                .doc = "Whether to open the records of complete pages of a truncated pack.",
                 .fallback = false,
                 .decides = Affects::kReading}},
     .recognizes = is_pack,

@@ -38,7 +38,7 @@ std::string error_of(const std::function<void()>& call) {
   return "";
 }
 
-// Compares everything that a source says about its records.
+// Compares all metadata and values of a source's records.
 void expect_same_records(const Source& got, const Source& wanted) {
   ASSERT_EQ(got.size(), wanted.size());
   ASSERT_EQ(got.schema().size(), wanted.schema().size());
@@ -81,7 +81,7 @@ TEST(Pack, RestoresAFoldersRecordsInOrderWithClassesAndKeys) {
   EXPECT_NO_THROW(check_pack(out));
 }
 
-TEST(Pack, HoldsFieldsOfEveryKind) {
+TEST(Pack, SupportsFieldsOfEveryKind) {
   const TemporaryFolder place;
   write_pictures(place, "data", 6);
   const SourcePtr folder = open_source(place / "data");
@@ -115,7 +115,7 @@ TEST(Pack, HoldsFieldsOfEveryKind) {
   expect_same_records(*open_source(place / "x.hrpack"), *source);
 }
 
-TEST(Pack, HoldsRecordsLongerThanAPage) {
+TEST(Pack, SupportsRecordsLongerThanAPage) {
   const TemporaryFolder place;
   const std::string head = "\xFF\xD8\xFF";
   for (int i = 0; i < 5; ++i) {
@@ -186,7 +186,7 @@ TEST(Pack, JoinsSourcesAndTheirClasses) {
   EXPECT_EQ(packed->key(7), "disk2/train/cow/2.jpg");
 }
 
-TEST(Pack, RefusesSourcesThatDoNotMatch) {
+TEST(Pack, RejectsSourcesThatDoNotMatch) {
   const TemporaryFolder place;
   write_pictures(place, "labeled", 6);
   place.write("flat/1.jpg", "\xFF\xD8\xFF");
@@ -202,7 +202,7 @@ TEST(Pack, RefusesSourcesThatDoNotMatch) {
   EXPECT_FALSE(fs::exists(place / "x"));
 }
 
-TEST(Pack, HoldsASubsetAndAPackOfAPack) {
+TEST(Pack, MayBeMadeFromASubsetOrAPack) {
   const TemporaryFolder place;
   write_pictures(place, "data", 9);
   const SourcePtr some = subset(open_source(place / "data"), {8, 3, 3, 0});
@@ -327,7 +327,7 @@ TEST(Pack, StartsOverIfTheInterruptedRunHadOtherRecords) {
   expect_same_records(*open_source(place / "x"), *open_source(place / "data"));
 }
 
-TEST(Pack, SaysWhichRecordCouldNotBeRead) {
+TEST(Pack, ReportsWhichRecordCouldNotBeRead) {
   const TemporaryFolder place;
   write_pictures(place, "data", 9);
   const SourcePtr folder = open_source(place / "data");
@@ -341,7 +341,7 @@ TEST(Pack, SaysWhichRecordCouldNotBeRead) {
   }
 }
 
-TEST(Pack, OfNoRecordsIsAPack) {
+TEST(Pack, MayBeEmpty) {
   const TemporaryFolder place;
   const std::vector<int64_t> none;
   std::vector<Column> columns;

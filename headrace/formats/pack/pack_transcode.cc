@@ -14,8 +14,8 @@ namespace {
 
 const ErrorCode kWrongValue{
     "HR0454", ErrorKind::kData, "value does not match its field",
-    "A source delivered a value whose size does not match the field's dtype and shape, or one of "
-    "more than 4 GiB, which a pack cannot hold. Inspect the record: src[i]."};
+    "A source delivered a value whose size does not match the field's dtype and shape, or a value "
+    "of more than 4 GiB, the maximum in a pack. Inspect the record: src[i]."};
 
 constexpr std::string_view kUnusable = "unusable: ";
 
@@ -74,7 +74,7 @@ Result<PackedValue> Transcoder::value(const Field& field, const FieldData& data)
   if (const size_t width = column_bytes(field)) return column_value(field, data, width);
   if (data.bytes.size() > kMax) {
     return wrong_value(field, with_commas(static_cast<int64_t>(data.bytes.size())) +
-                                  " bytes are more than a pack can hold in one value");
+                                  " bytes exceed the maximum size of a value in a pack");
   }
   if (field.encoded && is_picture(field.kind)) return picture(field, data.bytes);
   if (field.encoded) return file(*media_of(field.kind), data.bytes);

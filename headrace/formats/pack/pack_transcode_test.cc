@@ -69,7 +69,7 @@ std::string error_of(const Field& field, const FieldData& data) {
   return std::string(value.error().code->id) + ": " + value.error().what;
 }
 
-TEST(Transcoder, AColumnsValueHasItsWidth) {
+TEST(Transcoder, AColumnValueHasTheColumnsWidth) {
   const Field number{.name = "n", .dtype = DType::kInt64};
   const Field point{.name = "point", .dtype = DType::kFloat32, .shape = {2}};
   Transcoder transcoder(PackLevel::kFast);
@@ -86,7 +86,7 @@ TEST(Transcoder, AColumnsValueHasItsWidth) {
   EXPECT_EQ(error_of(point, {}), "HR0454: field 'point': it has 0 bytes, not 8");
 }
 
-TEST(Transcoder, ATensorHasItsShapeIfTheSchemaLeavesItOpen) {
+TEST(Transcoder, ATensorStoresItsShapeIfTheSchemaDoesNotFixIt) {
   const Field boxes{.name = "boxes", .dtype = DType::kUInt8, .shape = {-1, 2}};
   const std::vector<uint8_t> four = {1, 2, 3, 4};
   const Result<PackedValue> value = Transcoder({}).value(boxes, data_of(four, {2, 2}));
@@ -101,11 +101,12 @@ TEST(Transcoder, ATensorHasItsShapeIfTheSchemaLeavesItOpen) {
   EXPECT_EQ(error_of(boxes, data_of(four, {4})), wrong);
 }
 
-TEST(Transcoder, AValueBeyondTwoGiBIsRefused) {
+TEST(Transcoder, AValueBeyond2GiBIsRejected) {
   const uint8_t one = 0;  // it is not checked
   const Field text{.name = "text", .kind = FieldKind::kText};
-  EXPECT_EQ(error_of(text, data_of({&one, size_t{1} << 31})),
-            "HR0454: field 'text': 2,147,483,648 bytes are more than a pack can hold in one value");
+  EXPECT_EQ(
+      error_of(text, data_of({&one, size_t{1} << 31})),
+      "HR0454: field 'text': 2,147,483,648 bytes exceed the maximum size of a value in a pack");
 }
 
 TEST(Transcoder, AJpegGetsTheRequestedForm) {

@@ -24,8 +24,8 @@ namespace {
 
 const ErrorCode kOtherBytes{
     "HR0452", ErrorKind::kData, "record cannot be restored",
-    "The packed form of this record does not restore the bytes that were packed: it is damaged, "
-    "or was written by a program that does not follow the format. Other records are not affected. "
+    "The packed form of this record cannot be restored to the original bytes: it is damaged, or "
+    "was written by a program that does not follow the format. Other records are not affected. "
     "`headrace scan` lists all damaged records."};
 
 constexpr size_t kUnpackWaitingBytes = size_t{16} << 20;

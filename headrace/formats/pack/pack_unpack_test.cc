@@ -157,7 +157,7 @@ TEST(Unpack, NeverWritesBytesThatWereNotPacked) {
   EXPECT_TRUE(no_jpeg.starts_with("field 'image': ")) << no_jpeg;
 }
 
-TEST(Unpack, KeepsATensorWithoutRoomForItsShape) {
+TEST(Unpack, RestoresATensorTooShortForItsShape) {
   const TemporaryFolder place;
   write_fields(place / "x", true, [](PackedRecord& record) { record.values[3] = blob_of("odd"); });
   unpack(place / "x", place / "out");
@@ -221,7 +221,7 @@ TEST(Unpack, WritesLabelsTextAndArraysOfOtherSources) {
   EXPECT_EQ(std::memcmp(array.data() + array.size() - 16, points.data(), 16), 0);
 }
 
-TEST(Unpack, NeverWritesOutsideOfItsFolder) {
+TEST(Unpack, NeverWritesOutsideItsFolder) {
   const TemporaryFolder place;
   fs::create_directories(place / "safe");
   for (const std::string key :
@@ -245,7 +245,7 @@ TEST(Unpack, DoesNotFollowALinkOutOfItsFolder) {
   EXPECT_TRUE(files_below(place / "elsewhere").empty());
 }
 
-TEST(Unpack, ReplacesAnotherFileOnlyOnRequest) {
+TEST(Unpack, ReplacesDifferentFilesOnlyOnRequest) {
   const TemporaryFolder place;
   write_pack(place / "pack", {"a.jpg", "b.jpg"});
   place.write("out/a.jpg", "other");
@@ -289,7 +289,7 @@ TEST(Unpack, ListsDamagedRecordsAndRestoresTheOthers) {
 }
 
 // Otherwise a small pack could produce an array that fills the disk.
-TEST(Unpack, RefusesArraysWhoseRowsAreNotOfTheirShape) {
+TEST(Unpack, RejectsArraysWhoseRowsDoNotMatchTheirShape) {
   const TemporaryFolder place;
   PackHeader header;
   header.records = header.dataset_records = 1;

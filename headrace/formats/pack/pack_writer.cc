@@ -19,9 +19,9 @@ namespace {
 
 const ErrorCode kNotWritten{
     "HR0447", ErrorKind::kStorage, "write failed",
-    "The operating system failed to write a file: the disk is full, the folder does not exist or "
-    "is not writable, or the disk fails. What was packed so far stays under the name ending in "
-    ".partial: the same command resumes from there once the cause is fixed."};
+    "The operating system failed to write a file: the disk is full or faulty, or the folder does "
+    "not exist or is not writable. The records packed so far remain under the name ending in "
+    ".partial; once the cause is fixed, the same command resumes from there."};
 
 const ErrorCode kBusy{
     "HR0448", ErrorKind::kConfig, "pack is being written",
@@ -35,8 +35,9 @@ void not_written(const std::string& path, int error_number) {
       {.code = &kNotWritten,
        .what = std::generic_category().message(error_number),
        .where = {.file = path},
-       .hint = is_full ? "free space on the disk, then run the same command again: it continues"
-                       : "check that the folder exists and may be written to"});
+       .hint = is_full ? "free disk space, then run the same command again; it resumes where it "
+                         "stopped"
+                       : "check that the folder exists and is writable"});
 }
 
 int open_for_writing(const std::string& path, int flags) {
@@ -48,7 +49,9 @@ int open_for_writing(const std::string& path, int flags) {
     if (descriptor < 0) not_written(path, errno);
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(descriptor);
-      raise(kBusy, "another process is writing " + path, "wait for it, or choose another name");
+      raise(kBusy, "another process is writing " + path,
+            "wait until it has finished, or choose "
+            "another name");
     }
     // Between open() and lock, the previous owner may have renamed its file.
     struct stat mine{}, named{};

@@ -30,17 +30,17 @@ SourcePtr open_parquet(const std::string& path, const Arguments& arguments, cons
 const FormatRecord kParquet{
     .name = "parquet",
     .doc =
-        "Parquet files: one, several, or a folder of them (sorted), through pyarrow. Columns "
+        "Parquet files: one, several, or a folder of them (sorted), read through pyarrow. Columns "
         "are fields: integers, floats, strings, lists of numbers, and images as bytes or as the "
-        "structs {bytes, path} of Hugging Face. A dataset that fits into `memory` is decoded "
-        "once and kept; of larger ones, row groups are decoded when needed.",
+        "structs {bytes, path} of Hugging Face. A dataset that fits into `memory` is decoded once "
+        "and kept in memory; the row groups of larger ones are decoded on demand.",
     .example = "hr.open(\"train.parquet\", fields=[\"image\", \"label\"])",
     .params =
         {python_fields_param(),
          outside_param(),
          {.name = "split",
           .type = ParamType::kString,
-          .doc = "The split to open, if the folder has files of several (train-*, test-*).",
+          .doc = "The split to open, if the folder has files of several splits (train-*, test-*).",
           .decides = Affects::kFingerprint},
          {.name = "memory",
           .type = ParamType::kInt,

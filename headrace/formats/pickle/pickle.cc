@@ -19,8 +19,8 @@ namespace {
 
 const ErrorCode kPickle{
     "HR0429", ErrorKind::kUnsupported, "pickles are not opened",
-    "A pickle is a program that rebuilds Python objects; loading one runs whatever its author put "
-    "into it, and no check can tell a harmless one from a harmful one. So Headrace never loads "
+    "A pickle is a program that rebuilds Python objects. Loading one can run arbitrary code, and "
+    "no check can distinguish a harmless pickle from a malicious one, so Headrace never loads "
     "pickles. Convert a trusted file once, into arrays (.npz, safetensors) or images in a folder; "
     "the message shows how. torch.load(..., weights_only=True) rejects most harmful content."};
 
@@ -82,8 +82,8 @@ bool is_pickle(const std::string& path) { return kind_of(path) != Kind::kNone; }
 std::string way_out(Kind kind) {
   switch (kind) {
     case Kind::kTorch:
-      return "if you trust it: torch.save(torch.load(path, weights_only=True), \"data.pt\") "
-             "writes a supported file if it holds only tensors";
+      return "if you trust it and it contains only tensors, torch.save(torch.load(path, "
+             "weights_only=True), \"data.pt\") writes a supported file";
     case Kind::kCifar:
       return "download the binary version (cifar-10-binary.tar.gz, cifar-100-binary.tar.gz) and "
              "open its folder";
@@ -101,7 +101,7 @@ SourcePtr refuse(const std::string& path, const Arguments&, const Progress&) {
                      : kind == Kind::kCifar ? "this is CIFAR's Python version, which is pickled"
                                             : "this is a pickle";
   throw Exception(Error{.code = &kPickle,
-                        .what = what + ", and loading it could run any code",
+                        .what = what + ", and loading it could run arbitrary code",
                         .where = {.file = path},
                         .hint = way_out(kind)});
 }
@@ -110,8 +110,7 @@ const FormatRecord kPickleRecord{
     .name = "pickle",
     .doc =
         "Pickles (.pkl, torch files from before 1.6, CIFAR's Python version, joblib): rejected, "
-        "with advice on how to convert them. Loading a pickle runs whatever code its author put "
-        "into it.",
+        "with advice on how to convert them. Loading a pickle can run arbitrary code.",
     .example = "hr.open(\"data.npz\")  # after np.savez(\"data.npz\", image=images, label=labels)",
     .params = {},
     .recognizes = is_pickle,

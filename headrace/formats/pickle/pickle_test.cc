@@ -13,13 +13,13 @@ Error refused(const std::string& path) {
   return error_of([&] { open_source(path); });
 }
 
-TEST(Pickle, PicklesAreRefusedWithAHint) {
+TEST(Pickle, PicklesAreRejectedWithAHint) {
   TemporaryFolder folder;
   const std::string dictionary("\x80\x04\x95\x1a\0\0\0\0\0\0\0}\x94.", 15);
   const Error plain = refused(folder.write("data.bin", dictionary));
   EXPECT_EQ(plain.code->id, "HR0429");
   EXPECT_EQ(plain.code->kind, ErrorKind::kUnsupported);
-  EXPECT_EQ(plain.what, "this is a pickle, and loading it could run any code");
+  EXPECT_EQ(plain.what, "this is a pickle, and loading it could run arbitrary code");
   EXPECT_NE(plain.hint.find("np.savez"), std::string::npos);
   EXPECT_EQ(refused(folder.write("a.pkl", "(dp0\n.")).code->id, "HR0429");  // protocol 0
   EXPECT_EQ(refused(folder.write("a.pkl.gz", gzipped(dictionary))).code->id, "HR0429");
@@ -36,7 +36,7 @@ TEST(Pickle, OldTorchFilesAreRecognizedByContent) {
   EXPECT_EQ(refused(folder.write("x.pth", "")).hint, error.hint);
 }
 
-TEST(Pickle, PythonCifarIsNamed) {
+TEST(Pickle, PythonCifarIsRecognized) {
   TemporaryFolder folder;
   const std::string batch("\x80\x02}q\x01(U\x04.", 9);
   folder.write("cifar-10-batches-py/batches.meta", batch);

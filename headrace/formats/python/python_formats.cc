@@ -21,7 +21,7 @@ void set_python_opener(PythonOpener opener) { the_opener() = std::move(opener); 
 Param python_fields_param() {
   return {.name = "fields",
           .type = ParamType::kStrings,
-          .doc = "The columns to read, each \"name\" or \"field=name\". None: all."};
+          .doc = "The columns to read, each as \"name\" or \"field=name\". None: all."};
 }
 
 std::map<std::string, ParamValue> python_arguments(const Arguments& arguments) {
@@ -36,8 +36,8 @@ SourcePtr open_in_python(const std::string& format, const std::vector<std::strin
   if (!the_opener()) {
     throw Exception(unsupported_array(
         files.empty() ? format : files.front(),
-        "files of the format \"" + format + "\" are read by pyarrow, from Python only",
-        "`headrace pack` makes a pack of them, which C++ opens too"));
+        "files of the format \"" + format + "\" are read by pyarrow, which requires Python",
+        "convert them with `headrace pack`; packs can be opened from C++"));
   }
   if (format == "hdf5") {
     for (const std::string& file : files) local_path(file, "h5py (trusted=True)");

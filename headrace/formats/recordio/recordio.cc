@@ -20,16 +20,16 @@ namespace {
 
 const ErrorCode kNothingToRead{
     "HR0478", ErrorKind::kConfig, "no usable fields in RecordIO files",
-    "The RecordIO files contain no readable record, so their fields are unknown; or "
+    "Either the RecordIO files contain no readable record, so their fields are unknown, or "
     "label_dtype= or label_shape= does not match the labels. Check the path; copy or recreate "
     "the files."};
 
 const ErrorCode kBadIndex{
     "HR0479", ErrorKind::kConfig, "invalid RecordIO index",
-    "index= names files that are not the indexes of these RecordIO files, or the wrong number of "
-    "them. An index has a line \"key<tab>offset\" per record, as written by MXNet's im2rec and "
-    "rec2idx, and there is one per file, in the same order. Without index= the one next to the "
-    "file is used if it matches; none is needed."};
+    "index= lists files that are not the indexes of these RecordIO files, or the wrong number of "
+    "files. An index has a line \"key<tab>offset\" per record, as written by MXNet's im2rec and "
+    "rec2idx, and there is one per file, in the same order. Without index=, an index next to the "
+    "file is used if it matches; an index is optional."};
 
 const std::vector<std::string_view> kSuffixes = {".rec"};
 constexpr size_t kLookedAt = 64;  // records
@@ -69,7 +69,7 @@ std::vector<std::string> index_names(const std::vector<std::string>& paths,
       raise(kBadIndex,
             "index= names " + count_text(static_cast<int64_t>(given.size()), "file") + " for " +
                 count_text(static_cast<int64_t>(paths.size()), "RecordIO file"),
-            "one for each, in the same order");
+            "pass one index per file, in the same order");
     }
     return given;
   }
@@ -114,7 +114,7 @@ std::vector<RecordIoKeys> all_keys(const FileSet& files, const Extents& records,
     if (index) keys = keys_of(*index, records, i);
     if (!keys && given) {
       raise(kBadIndex, names[i] + " is not the index of " + files.path(i),
-            "make it again, or leave index= out");
+            "recreate it, or omit index=");
     }
     if (!keys) {
       keys.emplace();
@@ -182,7 +182,7 @@ void add_label(const Probed& looked, const Arguments& arguments, RecordIoOptions
   const DType dtype = given ? arguments.dtype("label_dtype") : DType::kInt64;
   if (given && dtype != DType::kInt64 && dtype != DType::kFloat32) {
     raise(kNothingToRead, "label_dtype is int64 or float32, not " + std::string(name_of(dtype)),
-          "T.ToDtype changes it");
+          "convert it with T.ToDtype");
   }
   if (!arguments.is_none("label_shape") || !looked.single) {
     options.label = RecordIoLabel::kArray;
@@ -192,11 +192,11 @@ void add_label(const Probed& looked, const Arguments& arguments, RecordIoOptions
       const int64_t size = label.shape[i];
       if (size < 1 && (i > 0 || size != -1)) {
         raise(kNothingToRead, "label_shape has a size of " + std::to_string(size),
-              "sizes are positive; the first may be -1");
+              "sizes must be positive; only the first may be -1");
       }
     }
     if (given && dtype == DType::kInt64) {
-      raise(kNothingToRead, "labels that are arrays are float32", "T.ToDtype changes it");
+      raise(kNothingToRead, "labels that are arrays are float32", "convert it with T.ToDtype");
     }
   } else if (given ? dtype == DType::kInt64 : looked.whole) {
     options.label = RecordIoLabel::kInteger;
@@ -218,7 +218,7 @@ SourcePtr open(const std::string& path, const Arguments& arguments, const Progre
           index.damage.empty() ? "there is no record in " + path
                                : "no record of " + path +
                                      " can be read; the first damage: " + index.damage.front().what,
-          "check the path; copy or make the files again");
+          "check the path; copy or recreate the files");
   }
   RecordIoOptions options;
   options.title = path.substr(0, path.find('\n'));
@@ -243,7 +243,7 @@ SourcePtr open(const std::string& path, const Arguments& arguments, const Progre
 
 const FormatRecord kRecordIo{
     .name = "recordio",
-    .doc = "RecordIO files of MXNet, with labels and images or any data; one or many.",
+    .doc = "RecordIO files of MXNet, with labels and images or arbitrary data; one or many.",
     .example = "hr.open(\"train.rec\")",
     .params =
         {{.name = "label_dtype",
@@ -252,24 +252,25 @@ const FormatRecord kRecordIo{
                  "are whole numbers."},
          {.name = "label_shape",
           .type = ParamType::kInts,
-          .doc = "Shape of an array label; -1 as its first size if records differ. None: (-1,) if "
-                 "a sampled record has an array.",
+          .doc = "Shape of an array label; its first size may be -1 if records differ. None: "
+                 "(-1,) if a sampled record has an array.",
           .min_count = 1},
          {.name = "classes",
           .type = ParamType::kStrings,
-          .doc = "The names of the labels 0, 1, 2, ..., which RecordIO files do not have."},
+          .doc = "The class names of the labels 0, 1, 2, ..., which RecordIO files do not "
+                 "contain."},
          {.name = "header",
           .type = ParamType::kBool,
-          .doc = "Whether records begin with MXNet's IRHeader. None: decided from the sampled "
+          .doc = "Whether records start with MXNet's IRHeader. None: inferred from sampled "
                  "records."},
          {.name = "index",
           .type = ParamType::kString,
-          .doc = "Index files, one for each file: a path, pattern or folder. They give the records "
-                 "their names. None: those next to the files.",
+          .doc = "Index files, one per file: a path, pattern or folder. They provide the names of "
+                 "the records. None: those next to the files.",
           .decides = Affects::kPlace},
          {.name = "verify",
           .type = ParamType::kBool,
-          .doc = "Search inside records with a wrong length for others that begin there.",
+          .doc = "Whether to search inside records with a wrong length for further records.",
           .fallback = true,
           .decides = Affects::kReading}},
     .recognizes = &recognizes,

@@ -18,8 +18,8 @@ const ErrorCode kBadFrame{
     "HR0476", ErrorKind::kData, "damaged RecordIO",
     "A record in a RecordIO file does not begin with the magic number, has parts in an invalid "
     "order, or has the wrong length. The format has no checksums, but the magic number occurs "
-    "nowhere else: everything before its next occurrence at the start of a record is one bad "
-    "record, and reading resumes there. Copy or recreate the file."};
+    "nowhere else: the bytes up to the next record that starts with it are one bad record, and "
+    "reading resumes there. Copy or recreate the file."};
 
 constexpr uint64_t kReportEvery = uint64_t{4} << 20;
 // Bytes searched at once for the magic number: few at first, because it is usually close.
@@ -107,7 +107,7 @@ class Scan {
     uint64_t at = 0, reported = 0;
     while (at < file_.size()) {
       if (out_.is_full_of_damage(file_) || reads_left_ == 0 || looks_left_ == 0) {
-        problem_ = "too much damage; the rest of the file is not searched";
+        problem_ = "too many damaged places; the rest of the file is not searched";
         add_damage(at, file_.size());
         break;
       }
@@ -149,7 +149,7 @@ class Scan {
       }
       if (header.bytes > file_.size() - at - kRecordIoHeader) {
         problem_ = "a record of " + std::to_string(header.bytes) +
-                   " bytes goes beyond the end of the file";
+                   " bytes extends beyond the end of the file";
         return uint64_t{0};
       }
       at += header.frame();
@@ -251,7 +251,7 @@ Error bad_frame(std::string what, uint64_t offset) {
   return Error{.code = &kBadFrame,
                .what = std::move(what),
                .where = {.offset = static_cast<int64_t>(offset)},
-               .hint = "copy or make the file again; on_error= can leave the record out"};
+               .hint = "copy or recreate the file, or skip the record with on_error="};
 }
 
 }  // namespace
@@ -272,7 +272,7 @@ Result<std::span<const uint8_t>> recordio_data(std::span<const uint8_t> frame, b
     const bool begins = header.kind == kWhole || header.kind == kFirst;
     if (begins != (at == 0)) return bad_frame("parts in an invalid order", at);
     if (header.bytes > frame.size() - at - kRecordIoHeader) {
-      return bad_frame("a length goes beyond the record", at);
+      return bad_frame("a length extends beyond the record", at);
     }
     const std::span<const uint8_t> part = frame.subspan(at + kRecordIoHeader, header.bytes);
     if (verify) {
@@ -283,7 +283,8 @@ Result<std::span<const uint8_t>> recordio_data(std::span<const uint8_t> frame, b
     }
     at += std::min<uint64_t>(header.frame(), frame.size() - at);
     const bool last = header.kind == kWhole || header.kind == kLast;
-    if (last && at != frame.size()) return bad_frame("it is shorter than the index says", at);
+    if (last && at != frame.size())
+      return bad_frame("it is shorter than declared by the index", at);
     if (header.kind == kWhole) return part;
     if (begins) joined.resize(frame.size());
     if (!begins) {

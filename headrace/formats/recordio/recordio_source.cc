@@ -41,7 +41,7 @@ Result<int64_t> integer_of(float label) {
     return static_cast<int64_t>(label);
   }
   return bad_header("its label is not an integer: " + shortest_text(label),
-                    "label_dtype=\"float32\" reads any number");
+                    "label_dtype=\"float32\" accepts any number");
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ Result<void> RecordIoSource::parse(int64_t, std::span<const uint8_t> bytes,
     const std::optional<IrHeader> header = parse_ir_header(content);
     if (!header) {
       return bad_header("it has " + count_text(static_cast<int64_t>(content.size()), "byte") +
-                            ", which are too few for its header",
+                            ", which is too short for its header",
                         "header=False reads records without one");
     }
     content = header->content;
@@ -102,8 +102,8 @@ Result<void> RecordIoSource::take_label(const IrHeader& header, RecordData& out)
   const std::span<const uint8_t> values =
       header.flag > 0 ? header.labels : std::span<const uint8_t>(single, sizeof(float));
   if (options_.label != RecordIoLabel::kArray && values.size() != sizeof(float)) {
-    return bad_header("it has " + count_text(header.flag, "label") + ", and the field takes one",
-                      "label_shape=-1 takes any number of them");
+    return bad_header("it has " + count_text(header.flag, "label") + ", but the field has one",
+                      "label_shape=-1 accepts any number of values");
   }
   if (options_.label == RecordIoLabel::kInteger) {
     float label = 0;
@@ -123,7 +123,7 @@ Result<void> RecordIoSource::take_label(const IrHeader& header, RecordData& out)
   }
   if (!shape.empty() && (shape[0] < 0 ? data.shape.empty() : count != element_count(shape))) {
     return bad_header("it has " + count_text(count, "label") + ", which do not fit label_shape",
-                      "label_shape=-1 takes any number of them");
+                      "label_shape=-1 accepts any number of values");
   }
   Buffer& memory = out.owned[kLabel];
   memory.resize(values.size());

@@ -85,7 +85,7 @@ TEST(RecordIoFrames, a_completely_damaged_file_has_a_short_error_list) {
   const Extent last = index.records[index.records.size() - 1];
   EXPECT_EQ(last.offset + last.bytes, bytes.size());
   EXPECT_TRUE(index.is_damaged(index.records.size() - 1));
-  EXPECT_TRUE(index.damage.back().what.starts_with("too much damage"));
+  EXPECT_TRUE(index.damage.back().what.starts_with("too many damaged places"));
 }
 
 // Many starting points lead into one long chain of parts that never ends.
@@ -102,7 +102,7 @@ TEST(RecordIoFrames, chains_of_parts_are_not_scanned_repeatedly) {
   const Result<File> file = File::open(folder.write("x.rec", begins + chain + "end"));
   EXPECT_TRUE(scan_recordio(*file, out, [&](uint64_t at) { told = at; }));
   EXPECT_LT(out.records.size(), 30);  // of 4,000, each of which would visit 400,000 headers
-  EXPECT_TRUE(out.damage.back().what.starts_with("too much damage"));
+  EXPECT_TRUE(out.damage.back().what.starts_with("too many damaged places"));
 }
 
 TEST(RecordIoFrames, damage_ends_at_the_next_record) {

@@ -98,7 +98,7 @@ void check_places(std::vector<Tensor>& tensors, uint64_t data_bytes, const std::
     if (tensor.begin != at || tensor.end < tensor.begin || tensor.end > data_bytes) {
       throw Exception(damaged_array(path, it + " is at bytes " + std::to_string(tensor.begin) +
                                               " to " + std::to_string(tensor.end) +
-                                              ", and must begin at " + std::to_string(at) +
+                                              ", but must start at " + std::to_string(at) +
                                               " and end by " + std::to_string(data_bytes)));
     }
     at = tensor.end;
@@ -114,11 +114,11 @@ FileArray array_of(const Tensor& tensor, const std::shared_ptr<const File>& file
   if (!dtype) {
     throw Exception(unsupported_array(file->path(),
                                       "tensor '" + tensor.name + "' is of type " + tensor.type,
-                                      "convert it, or leave it out with fields=[...]"));
+                                      "convert it, or exclude it with fields=[...]"));
   }
   if (tensor.shape.empty()) {
     throw Exception(unsupported_array(file->path(), "tensor '" + tensor.name + "' is a scalar",
-                                      "leave it out with fields=[...]"));
+                                      "exclude it with fields=[...]"));
   }
   uint64_t bytes = size_of(*dtype);
   bool fits = true;
@@ -181,7 +181,7 @@ SourcePtr open_safetensors(const std::string& path, const Arguments& arguments, 
   std::vector<std::string> names;
   for (const Tensor& tensor : tensors) names.push_back(tensor.name);
   if (names.empty()) {
-    throw Exception(unsupported_array(path, "there is no tensor in it",
+    throw Exception(unsupported_array(path, "it contains no tensors",
                                       "safetensors.numpy.save_file({\"image\": images}, path)"));
   }
   std::vector<NamedArray> arrays;
@@ -208,8 +208,8 @@ bool is_safetensors(const std::string& path) {
 const FormatRecord kSafetensors{
     .name = "safetensors",
     .doc =
-        "Tensors of a safetensors file as fields: the first axis is the record, the same number "
-        "in all. Read in place, by position.",
+        "Tensors of a safetensors file as fields; the first axis indexes the records and has the "
+        "same size in all of them. Read in place, by position.",
     .example = "hr.open(\"train.safetensors\")",
     .params = {array_fields_param(), channels_param()},
     .recognizes = is_safetensors,

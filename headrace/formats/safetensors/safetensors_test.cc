@@ -59,7 +59,7 @@ TEST_F(Safetensors, DamageIsNamed) {
   const std::string two = R"({"dtype":"U8","shape":[2],"data_offsets":[)";
   has(refused(one(R"("shape":[2],"data_offsets":[0,3])"), "ab"), "and end by 2");
   has(refused(one(R"("shape":[2],"data_offsets":[0,2])"), "abc"), "the tensors end at byte 2 of 3");
-  has(refused(one(R"("shape":[2],"data_offsets":[1,3])"), "abc"), "must begin at 0");
+  has(refused(one(R"("shape":[2],"data_offsets":[1,3])"), "abc"), "must start at 0");
   has(refused(R"({"a":)" + two + R"(0,2]},"b":)" + two + "1,3]}}", "abc"), "'b' is at bytes 1");
   has(refused(R"({"a":)" + two + R"(0,2]},"a":)" + two + "2,4]}}", "abcd"), "'a' appears twice");
   has(refused(one(R"("shape":[3],"data_offsets":[0,2])"), "ab"), "'a' of U8 (3,) has 2 bytes");
@@ -74,7 +74,7 @@ TEST_F(Safetensors, DamageIsNamed) {
   has(error_of([&] { open("abc"); }), "a header of 0 bytes in a file of 3");
 }
 
-TEST_F(Safetensors, UnsupportedDtypesAreRefused) {
+TEST_F(Safetensors, UnsupportedDtypesAreRejected) {
   const Error type = refused(R"({"a":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}})", "ab");
   EXPECT_EQ(type.code->id, "HR0425");
   EXPECT_EQ(type.what, "tensor 'a' is of type F8_E4M3");

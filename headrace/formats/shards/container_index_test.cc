@@ -64,7 +64,7 @@ class LargeIndex : public testing::Test {
   std::vector<std::string> paths;
 };
 
-TEST_F(LargeIndex, IsMappedByItsCreatorAndAllOthers) {
+TEST_F(LargeIndex, IsMappedByEveryProcess) {
   int scans = 0;
   const ContainerIndex made = open_index(&scans), kept = open_index(&scans);
   EXPECT_EQ(scans, 4);
@@ -79,7 +79,7 @@ TEST_F(LargeIndex, IsMappedByItsCreatorAndAllOthers) {
   EXPECT_EQ(made.records[0].bytes, kBytes) << "its pages stay while somebody uses them";
 }
 
-TEST_F(LargeIndex, OfEightRanksIsCountedOnce) {
+TEST_F(LargeIndex, OfEightRanksIsInMemoryOnce) {
   open_index();
   int ready[2], go[2][2];
   ASSERT_EQ(::pipe(ready), 0);
@@ -98,7 +98,7 @@ TEST_F(LargeIndex, OfEightRanksIsCountedOnce) {
     // measured.
     const auto meet = [&](int number) {
       char byte = sum > 0 ? 'r' : 'x';
-      ::close(go[number][1]);  // the signal is that the parent closes its end
+      ::close(go[number][1]);  // the parent signals by closing its end
       return ::write(ready[1], &byte, 1) == 1 && ::read(go[number][0], &byte, 1) == 0;
     };
     ::close(go[1][1]);

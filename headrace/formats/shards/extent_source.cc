@@ -21,9 +21,8 @@ namespace {
 
 const ErrorCode kTooLarge{
     "HR0411", ErrorKind::kResource, "record too large",
-    "A record of a container is larger than memory_limit leaves for one record, or than the "
-    "available memory. Raise memory_limit, or leave the record out with on_error=\"skip\" or "
-    "\"substitute\"."};
+    "A record of a container exceeds one record's share of memory_limit, or the available memory. "
+    "Raise memory_limit, or skip the record with on_error=\"skip\" or \"substitute\"."};
 
 const ErrorCode kUnknownDamage{
     "HR0412", ErrorKind::kData, "damaged container",
@@ -194,7 +193,7 @@ void ExtentSource::finish(int64_t record, const std::vector<bool>& wanted, Recor
 Error ExtentSource::too_large(std::string what) {
   return {.code = &kTooLarge,
           .what = std::move(what),
-          .hint = "raise memory_limit, or leave the record out"};
+          .hint = "raise memory_limit, or skip the record"};
 }
 
 // Memory for its bytes, unless it is known to be bad. Returns whether they are in it already.
@@ -207,12 +206,12 @@ Result<bool> ExtentSource::prepare(int64_t record, const Extent& extent, RecordD
   const auto refused = [&](std::string_view why) {  // a lambda, because formatting the message is
                                                     // slow
     Error error = too_large("the record has " + with_commas(static_cast<int64_t>(extent.bytes)) +
-                            " bytes, and " + std::string(why));
+                            " bytes, but " + std::string(why));
     error.where = where(record);
     return error;
   };
   if (extent.bytes > out.max_bytes) {
-    return refused(with_commas(static_cast<int64_t>(out.max_bytes)) + " are possible");
+    return refused("the limit is " + with_commas(static_cast<int64_t>(out.max_bytes)));
   }
   const std::string& path = files_->path(extent.file);
   const FileIdentity& version = files_->identity(extent.file);
@@ -220,7 +219,7 @@ Result<bool> ExtentSource::prepare(int64_t record, const Extent& extent, RecordD
   try {
     out.owned[0].resize(extent.bytes);
   } catch (const std::bad_alloc&) {
-    return refused("not enough memory for them");
+    return refused("there is not enough memory for them");
   }
   return false;
 }

@@ -50,7 +50,7 @@ class ExtentColumnTest : public testing::Test {
   std::unique_ptr<FileSet> files;
 };
 
-TEST_F(ExtentColumnTest, a_bad_value_is_minus_one_and_affects_no_other) {
+TEST_F(ExtentColumnTest, a_bad_value_is_minus_one_and_does_not_affect_others) {
   const std::vector<int64_t> values = column();
   ASSERT_EQ(values.size(), static_cast<size_t>(kRecords));
   for (int64_t i = 0; i < kRecords; ++i) EXPECT_EQ(values[i], i % 200 == 199 ? -1 : 7 * i) << i;

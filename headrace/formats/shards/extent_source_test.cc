@@ -100,7 +100,7 @@ TEST_F(ExtentSourceTest, records_are_in_the_order_of_files_and_offsets) {
   EXPECT_EQ(source.description(), "counted x (4 records in 3 files)");
 }
 
-TEST_F(ExtentSourceTest, many_at_once_equal_each_alone) {
+TEST_F(ExtentSourceTest, reading_many_equals_reading_each_alone) {
   std::vector<std::string> texts;
   for (int i = 0; i < 300; ++i) texts.push_back(std::string(i % 200, char('a' + i % 26)));
   write("a", texts);
@@ -118,7 +118,7 @@ TEST_F(ExtentSourceTest, many_at_once_equal_each_alone) {
   }
 }
 
-TEST_F(ExtentSourceTest, an_unscannable_rest_is_one_bad_record) {
+TEST_F(ExtentSourceTest, an_unreadable_rest_is_one_bad_record) {
   write("a", {"one"}, "\x09x");
   write("b", {"two"});
   const Counted source = open();
@@ -144,12 +144,12 @@ TEST_F(ExtentSourceTest, an_error_in_a_record_has_its_file_offset) {
   EXPECT_TRUE(out[0].result && out[2].result);
 }
 
-TEST_F(ExtentSourceTest, a_record_above_the_limit_is_refused_before_it_is_read) {
+TEST_F(ExtentSourceTest, a_record_above_the_limit_is_rejected_before_it_is_read) {
   write("a", {"123456"});
   EXPECT_NE(read(open(), 0, 4).find("HR0411"), std::string::npos);
 }
 
-TEST_F(ExtentSourceTest, more_files_than_may_be_open) {
+TEST_F(ExtentSourceTest, more_files_than_descriptors_can_be_read) {
   for (int i = 0; i < 20; ++i) write("f" + std::to_string(100 + i), {std::to_string(i)});
   const Counted source = open(3);
   for (int round = 0; round < 3; ++round) {
@@ -166,7 +166,7 @@ TEST_F(ExtentSourceTest, a_file_that_was_replaced_is_not_read) {
   EXPECT_NE(read(source, 0).find("HR0208"), std::string::npos);
 }
 
-TEST_F(ExtentSourceTest, a_file_truncated_while_open_is_an_error_of_its_record) {
+TEST_F(ExtentSourceTest, a_file_truncated_while_open_makes_bad_records) {
   write("a", {"one", "two"});
   const Counted source = open();
   EXPECT_EQ(read(source, 1), "two");
@@ -210,7 +210,7 @@ TEST_F(ContainerIndexTest, is_cached_and_reused) {
   EXPECT_EQ(kept.damage[0].record, 3000);
 }
 
-TEST_F(ContainerIndexTest, of_a_file_that_changed_is_not_used) {
+TEST_F(ContainerIndexTest, is_not_used_if_its_file_changed) {
   int scans = 0;
   open_index(scans);
   fs::last_write_time(data.path() + "/a",
@@ -237,7 +237,7 @@ TEST_F(ContainerIndexTest, changed_cache_bytes_give_no_index_or_a_valid_one) {
   }
 }
 
-TEST_F(ContainerIndexTest, progress_may_end_a_scan) {
+TEST_F(ContainerIndexTest, progress_may_cancel_a_scan) {
   struct Enough {};
   EXPECT_THROW(
       index_of(
@@ -245,7 +245,7 @@ TEST_F(ContainerIndexTest, progress_may_end_a_scan) {
       Enough);
 }
 
-TEST(Extents, a_length_of_more_than_32_bits_is_kept) {
+TEST(Extents, a_length_of_more_than_32_bits_is_stored) {
   Extents extents;
   extents.add(5, uint64_t{1} << 40);
   extents.add(7, 3);

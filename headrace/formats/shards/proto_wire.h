@@ -87,7 +87,7 @@ class ProtoReader {
       case ProtoType::kBytes: {
         const uint64_t length = in_.next();
         if (!in_.good()) return fail("a length is truncated");
-        if (length > in_.left()) return fail("a length goes beyond the message");
+        if (length > in_.left()) return fail("a length extends beyond the message");
         bytes_ = in_.take(length);
         return true;
       }

@@ -59,7 +59,7 @@ TEST(ProtoWire, reads_negative_and_fixed_numbers) {
   EXPECT_TRUE(in.good());
 }
 
-TEST(ProtoWire, invalid_data_ends_it) {
+TEST(ProtoWire, invalid_data_ends_the_iteration) {
   const std::vector<std::vector<uint8_t>> broken = {
       {0x80},                                                              // a truncated tag
       {0x00, 0x01},                                                        // field 0
@@ -83,7 +83,7 @@ TEST(ProtoWire, invalid_data_ends_it) {
   }
 }
 
-TEST(ProtoWire, every_truncation_is_detected_or_between_two_fields) {
+TEST(ProtoWire, every_truncation_inside_a_field_is_detected) {
   const std::vector<uint8_t> whole = {0x08, 0x96, 0x01, 0x12, 0x02, 'h', 'i', 0x1d, 0, 0, 0, 0};
   for (size_t cut = 0; cut <= whole.size(); ++cut) {
     const std::span<const uint8_t> all(whole);

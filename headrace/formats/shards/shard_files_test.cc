@@ -77,7 +77,7 @@ TEST_F(ShardFiles, wildcards_that_match_no_file_match_folders) {
   EXPECT_EQ(names("/?_lmdb"), (Names{"c_lmdb"}));
 }
 
-TEST_F(ShardFiles, invalid_patterns_are_refused) {
+TEST_F(ShardFiles, invalid_patterns_are_rejected) {
   EXPECT_EQ(failure("/t-{0000..0002}.tar"), "HR0201");  // 0002 does not exist
   EXPECT_EQ(failure("/none-*.tar"), "HR0413");
   EXPECT_EQ(failure("/t-{0001..0000}.tar"), "HR0413");

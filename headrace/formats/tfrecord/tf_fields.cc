@@ -17,7 +17,7 @@ namespace {
 
 const ErrorCode kBadFields{
     "HR0474", ErrorKind::kConfig, "invalid TFRecord fields",
-    "A field of a TFRecord is written \"NAME=FEATURE\", or \"NAME=FEATURE:TYPE[SHAPE]\" to avoid "
+    "Write a field of a TFRecord as \"NAME=FEATURE\", or as \"NAME=FEATURE:TYPE[SHAPE]\" to avoid "
     "inference: types are image, mask, label, text, bytes, and dtypes (int64 and float32 for "
     "lists of numbers, any for bytes that hold an array), and the first dimension of a shape may "
     "be -1. Lists of several byte strings, and features whose type varies between records, cannot "
@@ -200,7 +200,9 @@ FieldSpec parse_spec(const std::string& text) {
     out.name = rest.substr(0, equals);
     rest.remove_prefix(equals + 1);
     if (!is_word(out.name)) {
-      bad_field(text, "a field's name is a word", "letters, digits and _, no digit first");
+      bad_field(text, "a field name must be an identifier",
+                "use letters, digits and _, not "
+                "starting with a digit");
     }
     if (is_reserved_field(out.name)) {
       bad_field(text, "every source has a field '" + out.name + "' already", "choose another name");
@@ -263,19 +265,19 @@ Field typed_field(const std::string& text, const FieldSpec& spec, const TfSeen* 
   const bool plain = spec.type == "image" || spec.type == "mask" || spec.type == "text" ||
                      spec.type == "bytes" || spec.type == "label";
   refuse(plain && spec.shape, "this type has no shape");
-  refuse(plain && is_list, "a list of steps is a tensor: give its dtype");
+  refuse(plain && is_list, "a list of steps is a tensor: specify its dtype");
   if (spec.type == "label") {
     refuse(has(TfKind::kBytes) || has(TfKind::kFloat), "a label must be an integer");
     return {.name = {}, .kind = FieldKind::kLabel, .dtype = DType::kInt64};
   }
-  refuse(plain && numbers, "the feature holds numbers, not bytes");
+  refuse(plain && numbers, "the feature contains numbers, not bytes");
   if (spec.type == "image") return picture_field(FieldKind::kImage);
   if (spec.type == "mask") return picture_field(FieldKind::kMask);
   if (spec.type == "text") return {.name = {}, .kind = FieldKind::kText};
   if (spec.type == "bytes") return {.name = {}, .kind = FieldKind::kBytes};
   Field field{.name = {}, .dtype = *dtype_from_name(spec.type)};
-  refuse(has(TfKind::kInt64) && field.dtype != DType::kInt64, "the feature holds int64");
-  refuse(has(TfKind::kFloat) && field.dtype != DType::kFloat32, "the feature holds float32");
+  refuse(has(TfKind::kInt64) && field.dtype != DType::kInt64, "the feature contains int64");
+  refuse(has(TfKind::kFloat) && field.dtype != DType::kFloat32, "the feature contains float32");
   if (spec.shape) {
     field.shape = *spec.shape;
     refuse(is_list && field.shape.empty(), "a list of steps is not a single number");
@@ -303,8 +305,8 @@ TfField field_of(const std::string& text, const TfSample& sample, bool all) {
   } else if (fitting) {
     out.field = std::move(*fitting);
   } else {
-    bad_field(text, "it cannot be a field by itself: " + reason,
-              "give its type: NAME=FEATURE:TYPE[SHAPE]");
+    bad_field(text, "its type cannot be inferred: " + reason,
+              "specify its type: NAME=FEATURE:TYPE[SHAPE]");
   }
   out.field.name = spec.name;
   if (spec.name == "label" && is_integer_scalar(out.field)) out.field.kind = FieldKind::kLabel;
@@ -344,7 +346,7 @@ std::vector<TfField> guessed_fields(const TfSample& sample, std::vector<std::str
 
 std::vector<TfField> given_fields(const std::vector<std::string>& specs, const TfSample& sample,
                                   bool all) {
-  if (specs.empty()) raise(kBadFields, "fields= names none", "leave fields= out to have all");
+  if (specs.empty()) raise(kBadFields, "fields= is empty", "omit fields= to read all");
   std::vector<TfField> fields;
   for (const std::string& spec : specs) {
     fields.push_back(field_of(spec, sample, all));

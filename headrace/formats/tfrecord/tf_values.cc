@@ -11,13 +11,13 @@ namespace {
 const ErrorCode kNotAnExample{
     "HR0472", ErrorKind::kData, "not a tf.train.Example",
     "The data of a TFRecord is not a protobuf message of type tf.train.Example or "
-    "tf.train.SequenceExample, although its checksum is right: it holds other data, or the "
+    "tf.train.SequenceExample, although its checksum is correct: it contains other data, or the "
     "program that wrote it has a bug. content=\"bytes\" reads records that are not Examples."};
 
 const ErrorCode kBadFeature{
     "HR0473", ErrorKind::kData, "missing or unexpected feature",
     "A record lacks a feature that is a field, or has it with a different type or number of "
-    "values. Fields are inferred from some of the records unless given: "
+    "values. Unless specified, fields are inferred from some of the records: "
     "fields=[\"NAME=FEATURE:TYPE[-1]\"] allows any number of values, missing=\"empty\" "
     "substitutes empty text and bytes, and fields= can omit the feature."};
 
@@ -36,8 +36,8 @@ class Converter {
       return size_t{0};
     }
     return refuse("the record does not have it",
-                  list ? "missing=\"empty\" makes it empty; fields= can leave it out"
-                       : "leave the record out with on_error=, or the feature with fields=");
+                  list ? "missing=\"empty\" makes it empty; fields= can exclude it"
+                       : "skip the record with on_error=, or exclude the feature with fields=");
   }
 
   Result<size_t> one(std::span<const uint8_t> value, bool empty_if_missing) const {
@@ -82,8 +82,8 @@ class Converter {
       if (static_cast<int64_t>(*more / size_of(field.dtype)) != row) {
         return refuse("step " + std::to_string(count) + " has " +
                           count_text(static_cast<int64_t>(*more / size_of(field.dtype)), "value") +
-                          ", and the field expects " + std::to_string(row),
-                      "fields= can leave it out");
+                          ", but the field expects " + std::to_string(row),
+                      "fields= can exclude it");
       }
       bytes += *more;
       ++count;
@@ -107,15 +107,16 @@ class Converter {
   Error other_count(int64_t count) const {
     return refuse("it has " + count_text(count, "value") + ", which do not fit the field's shape",
                   "fields=[\"" + field_.field.name + "=" + field_.feature +
-                      ":TYPE[-1]\"] takes any number of them");
+                      ":TYPE[-1]\"] accepts any number of them");
   }
 
   Result<size_t> bytes_of(const TfFeature& feature) const {
-    if (feature.kind() != TfKind::kBytes) return refuse("it holds numbers, not bytes", type_hint());
+    if (feature.kind() != TfKind::kBytes)
+      return refuse("it contains numbers, not bytes", type_hint());
     if (feature.count() != 1) {
       return refuse(
-          "it holds " + count_text(feature.count(), "byte string") + ", a field takes one",
-          "fields= can leave it out");
+          "it contains " + count_text(feature.count(), "byte string") + ", but a field has one",
+          "fields= can exclude it");
     }
     if (field_.field.kind == FieldKind::kText && !is_utf8(feature.first_bytes())) {
       return refuse("it is not text: the bytes are not UTF-8",
@@ -140,21 +141,22 @@ class Converter {
         break;
       case TfKind::kBytes:
         if (count != 1) {
-          return refuse(
-              "it holds " + count_text(feature.count(), "byte string") + ", an array is one",
-              "fields= can leave it out");
+          return refuse("it contains " + count_text(feature.count(), "byte string") +
+                            ", but an array is "
+                            "one byte string",
+                        "fields= can exclude it");
         }
         if (feature.total_bytes() % size_of(dtype) == 0) return feature.total_bytes();
         return refuse("its " + count_text(static_cast<int64_t>(feature.total_bytes()), "byte") +
                           " are not a whole number of " + std::string(name_of(dtype)),
                       type_hint());
     }
-    return refuse(feature.kind() == TfKind::kFloat ? "it holds float32" : "it holds int64",
+    return refuse(feature.kind() == TfKind::kFloat ? "it contains float32" : "it contains int64",
                   type_hint());
   }
 
   std::string type_hint() const {
-    return "its type differs from record to record, or fields= gives another";
+    return "its type differs between records, or from the type in fields=";
   }
 
   // The shape for this many elements; for fixed shapes, only checks that they fit.
@@ -196,7 +198,7 @@ Error not_an_example(const TfProblem& problem, const uint8_t* begin) {
   return Error{.code = &kNotAnExample,
                .what = problem.what,
                .where = {.offset = problem.place ? problem.place - begin : 0},
-               .hint = "the program that wrote it has an error; on_error= leaves the record out"};
+               .hint = "the program that wrote it has a bug; on_error= can skip the record"};
 }
 
 Result<size_t> prepare_value(const TfField& field, std::span<const uint8_t> value,

@@ -21,7 +21,7 @@ namespace {
 
 const ErrorCode kNothingToRead{
     "HR0475", ErrorKind::kConfig, "no usable records in TFRecord files",
-    "The TFRecord files contain no readable record, so their fields are unknown, or index= names "
+    "The TFRecord files contain no readable record, so their fields are unknown, or index= lists "
     "files that do not belong to these TFRecords. An index file has a line \"offset size\" per "
     "record, as written by NVIDIA's tfrecord2idx, and there is one per file, in the same order. "
     "Without index= the files are scanned once."};
@@ -68,7 +68,7 @@ std::map<std::string, std::string> given_indexes(const std::vector<std::string>&
     raise(kNothingToRead,
           "index= names " + count_text(static_cast<int64_t>(indexes.size()), "file") + " for " +
               count_text(static_cast<int64_t>(paths.size()), "TFRecord file"),
-          "one for each, in the same order");
+          "pass one index per file, in the same order");
   }
   for (size_t i = 0; i < paths.size(); ++i) out[paths[i]] = indexes[i];
   return out;
@@ -105,9 +105,9 @@ ContainerIndex records_of(const UnpackedFiles& unpacked, const FileSet& files,
       if (!taken) return std::move(taken.error());
       if (*taken) return {};
       return Error{.code = &kNothingToRead,
-                   .what = "the index " + given->second + " is not that of the file",
+                   .what = "the index " + given->second + " does not belong to the file",
                    .where = {.file = file.path()},
-                   .hint = "make it again, or leave index= out"};
+                   .hint = "recreate it, or omit index="};
     }
     for (const std::string& name : index_names(file.path())) {
       if (!is_file(name)) continue;
@@ -172,11 +172,13 @@ Probed look_at(const FileSet& files, const ContainerIndex& index) {
 
 [[noreturn]] void raise_nothing_readable(const std::string& path, const ContainerIndex& index) {
   if (index.damage.empty()) {
-    raise(kNothingToRead, "there is no record in " + path, "check the path, and how it was made");
+    raise(kNothingToRead, "there is no record in " + path,
+          "check the path, and the program that "
+          "wrote it");
   }
   raise(kNothingToRead,
         "no record of " + path + " can be read; the first damage: " + index.damage.front().what,
-        "copy or make the files again");
+        "copy or recreate the files");
 }
 
 SourcePtr open(const std::string& path, const Arguments& arguments, const Progress& progress) {
@@ -220,28 +222,28 @@ SourcePtr open(const std::string& path, const Arguments& arguments, const Progre
 
 const FormatRecord kTfRecord{
     .name = "tfrecord",
-    .doc = "TFRecord files with tf.train.Example, SequenceExample or any data; one or many.",
+    .doc = "TFRecord files with tf.train.Example, SequenceExample or arbitrary data; one or many.",
     .example = "hr.open(\"train-{00000..01023}-of-01024\", fields=[\"image=image/encoded\"])",
     .params =
         {{.name = "fields",
           .type = ParamType::kStrings,
           .doc = "The fields, each as \"NAME=FEATURE\" or \"NAME=FEATURE:TYPE[SHAPE]\". None: all "
-                 "features of the sampled records that can be a field."},
+                 "features of the sampled records that can be fields."},
          {.name = "missing",
           .type = ParamType::kString,
-          .doc = "If a record lacks a text or bytes feature: "
-                 "\"error\" for that record, or \"empty\".",
+          .doc = "What to do if a record lacks a text or bytes feature: \"error\" makes it a bad "
+                 "record, \"empty\" substitutes an empty value.",
           .fallback = std::string("error"),
           .choices = {"error", "empty"}},
          {.name = "label_offset",
           .type = ParamType::kInt,
-          .doc = "Added to every label: -1 for labels that count from 1, as ImageNet's do.",
+          .doc = "Number added to every label: -1 for labels that start at 1, like ImageNet's.",
           .fallback = int64_t{0},
           .minimum = -1e15,
           .maximum = 1e15},
          {.name = "classes",
           .type = ParamType::kStrings,
-          .doc = "The names of the labels 0, 1, 2, ..., which TFRecords do not have."},
+          .doc = "The class names of the labels 0, 1, 2, ..., which TFRecords do not contain."},
          {.name = "content",
           .type = ParamType::kString,
           .doc = "Contents of a record: \"example\", \"bytes\" (one field), or "
@@ -250,13 +252,13 @@ const FormatRecord kTfRecord{
           .choices = {"auto", "example", "bytes"}},
          {.name = "index",
           .type = ParamType::kString,
-          .doc = "Index files of tfrecord2idx, one for each file: a path, pattern or folder. None: "
-                 "those next to the files are used if they "
-                 "match, else the files are scanned.",
+          .doc = "Index files written by tfrecord2idx, one per file: a path, pattern or folder. "
+                 "None: indexes next to the files are used if they match; otherwise the files are "
+                 "scanned.",
           .decides = Affects::kPlace},
          {.name = "verify",
           .type = ParamType::kBool,
-          .doc = "Compare the checksum of each record that is read.",
+          .doc = "Whether to verify the checksum of each record that is read.",
           .fallback = true,
           .decides = Affects::kReading}},
     .recognizes = &recognizes,

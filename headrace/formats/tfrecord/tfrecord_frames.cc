@@ -15,10 +15,11 @@ namespace {
 
 const ErrorCode kBadFrame{
     "HR0470", ErrorKind::kData, "damaged TFRecord",
-    "The length of a record in a TFRecord file does not match its checksum, or exceeds the end of "
-    "the file. The start of the next record is unknown, so the rest of that file counts as one "
-    "bad record; earlier records and other files are read. A copy that was interrupted looks like "
-    "this: copy or recreate the file."};
+    "The length of a record in a TFRecord file does not match its checksum, or extends beyond the "
+    "end of the file. The start of the next record is unknown, so the rest of that file counts as "
+    "one "
+    "bad record; earlier records and other files are read. An interrupted copy is the usual "
+    "cause: copy or recreate the file."};
 
 const ErrorCode kBadChecksum{
     "HR0471", ErrorKind::kData, "damaged record in a TFRecord",
@@ -74,7 +75,7 @@ Result<void> scan_tfrecord(const File& file, ContainerIndex& out,
       out.add_damage(file, at, kBadFrame,
                      "the file ends inside a record, " +
                          count_text(static_cast<int64_t>(left), "byte") + " after its start",
-                     "copy or make the file again");
+                     "copy or recreate the file");
       return {};
     }
     const Result<std::span<const uint8_t>> header = window.at(at, kTfHeaderBytes);
@@ -82,15 +83,15 @@ Result<void> scan_tfrecord(const File& file, ContainerIndex& out,
     uint64_t length = 0;
     if (!tf_length(*header, length)) {
       out.add_damage(file, at, kBadFrame, "the checksum of a record's length is wrong",
-                     "the rest of the file is lost: copy or make it again");
+                     "the rest of the file is lost: copy or recreate it");
       return {};
     }
     if (length > left - kTfFrameBytes) {
       out.add_damage(file, at, kBadFrame,
                      "a record of " + std::to_string(length) +
-                         " bytes goes beyond the end of the file, which is " +
+                         " bytes extends beyond the end of the file, which is " +
                          std::to_string(left - kTfHeaderBytes) + " bytes away",
-                     "the file was truncated: copy or make it again");
+                     "the file was truncated: copy or recreate it");
       return {};
     }
     out.records.add(at, length + kTfFrameBytes);
@@ -113,7 +114,7 @@ Result<std::span<const uint8_t>> tf_data(std::span<const uint8_t> frame, bool ve
     return Error{.code = &kBadChecksum,
                  .what = "the checksum of its " + count_text(static_cast<int64_t>(length), "byte") +
                          " is wrong",
-                 .hint = "make the file again; on_error= can leave the record out"};
+                 .hint = "recreate the file, or skip the record with on_error="};
   }
   return data;
 }

@@ -122,9 +122,9 @@ Result<void> TfRecordSource::take_values(std::span<const uint8_t> frame,
   if (total > out.max_bytes) {
     return Error{.code = Registry<ErrorCode>::find("HR0411"),
                  .what = "its numbers take " + with_commas(static_cast<int64_t>(total)) +
-                         " bytes, and " + with_commas(static_cast<int64_t>(out.max_bytes)) +
-                         " are possible",
-                 .hint = "raise memory_limit, or leave the record out"};
+                         " bytes, but the limit is " +
+                         with_commas(static_cast<int64_t>(out.max_bytes)),
+                 .hint = "raise memory_limit, or skip the record"};
   }
   Buffer& memory = out.owned[1];
   memory.resize(total);

@@ -42,7 +42,7 @@ Bytes frame(const Bytes& data) {
   return length + sum(length) + data + sum(data);
 }
 
-TEST(TfFrames, a_checksum_is_masked_as_tensorflow_masks_it) {
+TEST(TfFrames, a_checksum_is_masked_as_in_tensorflow) {
   // CRC-32C of "123456789" is 0xE3069283 (RFC 3720): rotated by 15, plus the constant.
   EXPECT_EQ(masked_crc32c(span_of("123456789")),
             ((0xE3069283u >> 15) | (0xE3069283u << 17)) + 0xa282ead8u);
@@ -64,7 +64,7 @@ TEST(TfFrames, data_comes_only_from_an_intact_frame) {
   }
 }
 
-TEST(TfExample, gives_its_features_and_their_values) {
+TEST(TfExample, returns_features_and_their_values) {
   const Bytes message = example(entry("a", kInts) + entry("b", kLoose) + entry("c", kFloats) +
                                 entry("d", kText) + entry("e", ""));
   TfEntries entries(span_of(message));
@@ -116,7 +116,7 @@ void use(std::span<const uint8_t> message) {
     ASSERT_FALSE(each.field.name.empty());
 }
 
-TEST(TfExample, truncated_or_changed_anywhere_is_refused_or_different) {
+TEST(TfExample, truncated_or_changed_anywhere_is_rejected_or_different) {
   const Bytes lists = field(2, entry("s", field(1, kFloats) + field(1, kFloats)));
   const Bytes message = example(entry("a", kInts) + entry("bc", kText)) + lists;
   for (size_t cut = 0; cut <= message.size(); ++cut) {

@@ -84,7 +84,7 @@ Layout read_layout(const File& file) {
   std::array<uint8_t, kHeaderBytes> header{};
   if (file.size() < header.size()) {
     throw Exception(damaged_array(path, "it has " + std::to_string(file.size()) +
-                                            " bytes, and the header alone " +
+                                            " bytes, but the header alone has " +
                                             std::to_string(header.size())));
   }
   if (Result<void> read = file.read(0, std::span(header)); !read) {
@@ -92,19 +92,20 @@ Layout read_layout(const File& file) {
   }
   if (std::memcmp(header.data(), kMegatronMagic.data(), kMegatronMagic.size()) != 0) {
     throw Exception(damaged_array(path, "it does not begin with Megatron's MMIDIDX", 0,
-                                  "indexes of its older \"cached\" and \"lazy\" kinds are not "
-                                  "read: preprocess the data with mmap, the default"));
+                                  "the older \"cached\" and \"lazy\" indexes are not supported: "
+                                  "preprocess the data with mmap, the default"));
   }
   if (const auto version = little<uint64_t>(header.data() + kVersionAt); version != 1) {
-    throw Exception(
-        unsupported_array(path, "its version is " + std::to_string(version), "version 1 is read"));
+    throw Exception(unsupported_array(path, "its version is " + std::to_string(version),
+                                      "only version 1 is "
+                                      "supported"));
   }
   const std::optional<DType> dtype = integer_of(header[kDtypeAt]);
   if (!dtype) {
     throw Exception(unsupported_array(
         path,
         "its dtype code is " + std::to_string(header[kDtypeAt]) + ", which is not an integer type",
-        "token ids are integers: codes 1 to 5 and 8"));
+        "token ids must be integers: codes 1 to 5 and 8"));
   }
   const auto sequences = little<uint64_t>(header.data() + kSequencesAt);
   const auto documents = little<uint64_t>(header.data() + kDocumentsAt);
@@ -114,7 +115,7 @@ Layout read_layout(const File& file) {
   const uint64_t rest = fits ? left - sequences * 12 - documents * 8 : 0;
   if (!fits || (rest != 0 && rest != sequences)) {
     throw Exception(damaged_array(path,
-                                  "its header says " + std::to_string(sequences) +
+                                  "its header declares " + std::to_string(sequences) +
                                       " sequences and " + std::to_string(documents) +
                                       " document ends, which does not match the " +
                                       std::to_string(left) + " bytes after it",
@@ -166,7 +167,7 @@ MegatronIndex read_megatron_index(const std::string& path, uint64_t bin_bytes) {
       throw Exception(damaged_array(
           path,
           "document " + with_commas(document) + " ends at sequence " + std::to_string(end) +
-              ", and begins at " + std::to_string(sequence) + " of " +
+              ", but starts at " + std::to_string(sequence) + " of " +
               std::to_string(layout.sequences),
           static_cast<int64_t>(layout.ends + static_cast<uint64_t>(document + 1) * 8)));
     }
@@ -178,15 +179,15 @@ MegatronIndex read_megatron_index(const std::string& path, uint64_t bin_bytes) {
       }
       if (pointer != out.tokens * item) {
         throw Exception(bad_sequence(file, layout, sequence,
-                                     "lies at byte " + std::to_string(pointer) +
-                                         ", and those before it end at " +
+                                     "is at byte " + std::to_string(pointer) +
+                                         ", but the previous ones end at " +
                                          std::to_string(out.tokens * item),
                                      false));
       }
       if (length > (all - pointer) / item) {
         throw Exception(bad_sequence(file, layout, sequence,
                                      "has " + std::to_string(length) + " tokens at byte " +
-                                         std::to_string(pointer) + ", and the .bin has " +
+                                         std::to_string(pointer) + ", but the .bin has " +
                                          std::to_string(all) + " bytes",
                                      true));
       }
@@ -200,9 +201,7 @@ MegatronIndex read_megatron_index(const std::string& path, uint64_t bin_bytes) {
         "its documents have " + with_commas(sequence) + " of " + with_commas(layout.sequences) +
             " sequences and end at byte " + std::to_string(out.tokens * item) +
             " of the .bin, which has " + std::to_string(all),
-        -1,
-        "the .bin and the .idx are of different runs, or one was not finished: write them "
-        "again"));
+        -1, "the .bin and the .idx come from different runs, or one is incomplete: rewrite them"));
   }
   return out;
 }

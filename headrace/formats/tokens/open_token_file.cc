@@ -16,15 +16,15 @@ namespace {
 
 const ErrorCode kUnlikelyDtype{
     "HR1440", ErrorKind::kConfig, "tokens do not look like uint16",
-    "A file of raw tokens does not state their dtype, so it is read as uint16 unless dtype= is "
-    "given. As uint16, every second token of this file would be 0 or close to 0, as in a file of "
+    "A file of raw tokens does not declare a dtype, so it is read as uint16 unless dtype= is "
+    "given. As uint16, every second token of this file would be 0 or close to 0, which suggests "
     "32-bit or 64-bit tokens. Pass the dtype with which the file was written, even if it is "
     "uint16."};
 
 const ErrorCode kOtherDtype{
     "HR1441", ErrorKind::kConfig, "dtype differs from the file's header",
-    "The header of a .npy, of llm.c's .bin or of Megatron's .idx declares the dtype of its tokens, "
-    "and dtype= differs from it. Omit dtype=, which is for files without a header."};
+    "The header of a .npy, of llm.c's .bin or of Megatron's .idx declares the dtype of its "
+    "tokens, but dtype= differs from it. Omit dtype=, which is for files without a header."};
 
 constexpr size_t kLlmHeader = 1024;  // 256 int32 numbers: magic, version, tokens, zeros
 struct LlmKind {
@@ -63,7 +63,7 @@ std::optional<TokenFile> llm_file(const std::string& path, uint64_t size,
     const auto said = static_cast<int64_t>(header[2]);
     if (said < 0 || static_cast<uint64_t>(said) * item != after) {
       throw Exception(damaged_array(path,
-                                    "its header says " + std::to_string(said) +
+                                    "its header declares " + std::to_string(said) +
                                         " tokens, which does not match the " +
                                         std::to_string(after) + " bytes after it",
                                     8));
@@ -116,7 +116,10 @@ TokenFile npy_file(const std::string& path) {
   if (header.shape.size() != 1 || !header.members.empty() ||
       header.type.kind != NpyType::Kind::kNumber || !is_integer(header.type.dtype)) {
     throw Exception(unsupported_array(
-        path, "it has shape " + tuple_text(header.shape) + ", and tokens are one row of integers",
+        path,
+        "it has shape " + tuple_text(header.shape) +
+            ", but tokens must be a "
+            "one-dimensional array of integers",
         "np.save(path, tokens.reshape(-1)); hr.npy(path) reads arrays of any shape"));
   }
   return {.path = path,
@@ -156,7 +159,7 @@ TokenFile raw_file(const std::string& path, uint64_t size, std::span<const uint8
                                   "it has " + std::to_string(size) +
                                       " bytes, which is not a multiple of " + std::to_string(item) +
                                       ", the size of a token of " + std::string(name_of(out.dtype)),
-                                  -1, "pass dtype=, or write the file again"));
+                                  -1, "pass dtype=, or rewrite the file"));
   }
   const Halves halves = !dtype && size % 4 == 0 ? halves_of(begin) : Halves{};
   if (halves.of_64_bits && size % 8 == 0) {
@@ -176,7 +179,7 @@ TokenFile given_dtype(TokenFile known, std::optional<DType> dtype) {
   raise(kOtherDtype,
         known.path + " has " + std::string(name_of(known.dtype)) + " tokens, not " +
             std::string(name_of(*dtype)),
-        "leave dtype= out");
+        "omit dtype=");
 }
 
 }  // namespace

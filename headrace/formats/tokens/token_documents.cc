@@ -15,7 +15,7 @@ namespace {
 
 const ErrorCode kNoDocuments{
     "HR1444", ErrorKind::kConfig, "token file without documents",
-    "No document has a token. The files are empty, or their index has only empty documents."};
+    "All documents are empty: the files are empty, or their index contains only empty documents."};
 
 const ErrorCode kBadEos{
     "HR1446", ErrorKind::kConfig, "invalid eos=",
@@ -56,9 +56,7 @@ class TokenDocuments final : public Source, public ValueParts {
     }
     if (files == 0) return {};
     return {count_text(files, "file") +
-            " of tokens without eos, each taken as one document, the first "
-            "is " +
-            first};
+            " of tokens without eos, each treated as one document; the first is " + first};
   }
 
   int64_t size() const override { return static_cast<int64_t>(begins_.size()); }
@@ -124,7 +122,7 @@ class TokenDocuments final : public Source, public ValueParts {
     std::string out = title_ + " (" + count_text(size(), "document") + " of " +
                       with_commas(files_->tokens()) + " " + std::string(name_of(files_->dtype())) +
                       " tokens";
-    if (empty_ > 0) out += ", " + count_text(empty_, "empty document") + " left out";
+    if (empty_ > 0) out += ", " + count_text(empty_, "empty document") + " skipped";
     return out + ")";
   }
 
@@ -153,7 +151,7 @@ class TokenDocuments final : public Source, public ValueParts {
 
 void refuse_eos_of_windows(int64_t end_token) {
   raise(kBadEos, "eos=" + std::to_string(end_token) + " and window= are both given",
-        "use window=None for one record per document, or leave eos= out for windows");
+        "use window=None for one record per document, or omit eos= for windows");
 }
 
 void find_documents(std::vector<TokenFile>& files, int64_t end_token, const Progress& progress) {

@@ -35,7 +35,7 @@ TokenFiles::TokenFiles(std::vector<TokenFile> files, TokenForm form)
     if (file.dtype == dtype() && file.big_endian == files_.front().big_endian) continue;
     throw Exception(
         damaged_array(file.path,
-                      "its tokens are " + std::string(name_of(file.dtype)) + ", and those of " +
+                      "its tokens are " + std::string(name_of(file.dtype)) + ", but those of " +
                           files_.front().path + " " + std::string(name_of(dtype())),
                       -1, "files opened as one dataset must have tokens of the same dtype"));
   }
@@ -155,7 +155,7 @@ Result<void> TokenFiles::check(size_t file, int64_t begin, int64_t count,
       .code = &kOutsideVocabulary,
       .what = "token " + with_commas(at) + " of the file is " +
               (wraps ? std::to_string(static_cast<uint64_t>(bad)) : std::to_string(bad)) + ", " +
-              (fits ? "and vocab_size is " + std::to_string(form_.vocab_size)
+              (fits ? "but vocab_size is " + std::to_string(form_.vocab_size)
                     : "which does not fit into " + std::string(name_of(form_.to))),
       .where = {.file = set_.shown(file), .offset = static_cast<int64_t>(byte_of(file, at))},
       .hint = "pass the dtype that the file was written with (it is read as " +

@@ -14,8 +14,9 @@ namespace {
 
 const ErrorCode kNoWindows{
     "HR1443", ErrorKind::kConfig, "token windows do not fit",
-    "Windows are cut from the tokens of each file. At least one window, and one more token for the "
-    "targets, must fit into a file. If the last window is padded, pad and ignore_index must fit "
+    "Windows are taken from the tokens of each file. At least one file must be long enough for "
+    "one window plus one token for the targets. If the last window is padded, pad and "
+    "ignore_index must fit "
     "into the delivered dtype."};
 
 constexpr size_t kInputs = 0, kTargets = 1;
@@ -100,7 +101,7 @@ class TokenWindows final : public Source {
                       with_commas(options_.window) + " from " + with_commas(files_->tokens()) +
                       " " + std::string(name_of(files_->dtype())) + " tokens";
     if (const int64_t rest = files_->tokens() - covered; rest > 0) {
-      out += ", " + with_commas(rest) + " left out";
+      out += ", " + with_commas(rest) + " skipped";
     }
     return out + ")";
   }
@@ -114,8 +115,8 @@ class TokenWindows final : public Source {
       tokens += (*files_)[i].tokens;
     }
     if (files == 0) return {};
-    return {count_text(files, "file") + " of tokens shorter than a window left out (" +
-            count_text(tokens, "token") + "), the first is " + first};
+    return {count_text(files, "file") + " of tokens shorter than a window skipped (" +
+            count_text(tokens, "token") + "); the first is " + first};
   }
 
  private:
@@ -223,7 +224,7 @@ SourcePtr token_windows(std::shared_ptr<const TokenFiles> files, const WindowOpt
   if (windows->size() > 0) return windows;
   raise(kNoWindows,
         "no file has a window of " + with_commas(options.window) +
-            (options.shift > 0 ? " tokens and a target for the last" : " tokens") + " (" +
+            (options.shift > 0 ? " tokens and a target for its last token" : " tokens") + " (" +
             count_text(tokens, "token") + " in all)",
         "use a smaller window=, or last=\"pad\"");
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token ids for language models: windows of tokens, or documents, for files in which their ends are
-// known.
+// Token ids for language models: fixed-length windows, or documents if their ends are known.
 #include "headrace/formats/tokens/tokens.h"
 
 #include <algorithm>
@@ -18,8 +17,8 @@ namespace {
 
 const ErrorCode kDocumentsUnknown{
     "HR1445", ErrorKind::kConfig, "documents of a token file are unknown",
-    "window=None makes one record per document. Megatron's .idx has the ends of documents; in "
-    "other files a token marks them: pass its id as eos= (50256 for GPT-2's <|endoftext|>)."};
+    "window=None makes one record per document. Megatron's .idx contains the ends of documents; "
+    "in other files, a token marks them: pass its id as eos= (50256 for GPT-2's <|endoftext|>)."};
 
 LastWindow last_from(const std::string& name) {
   return name == "pad"       ? LastWindow::kPad
@@ -58,8 +57,8 @@ SourcePtr open_tokens(const std::string& path, const Arguments& arguments,
   const auto unknown = std::ranges::find_if(
       files, [](const TokenFile& file) { return file.document_ends.empty() && file.tokens > 0; });
   if (!windows && unknown != files.end()) {
-    raise(kDocumentsUnknown, unknown->path + " does not say where documents end",
-          "eos=50256, or window=1024");
+    raise(kDocumentsUnknown, unknown->path + " does not state where documents end",
+          "pass eos=50256, or window=1024");
   }
   const TokenForm form{
       .to = *dtype_from_name(arguments.text("to")),
@@ -119,8 +118,8 @@ const FormatRecord kTokenFormat{
           .decides = Affects::kFingerprint},
          {.name = "dtype",
           .type = ParamType::kString,
-          .doc = "Dtype of the tokens in the file. None: the header's; uint16 for a file without "
-                 "one.",
+          .doc = "Dtype of the tokens in the file. None: from the header; uint16 for a file "
+                 "without a header.",
           .choices = {"uint8", "uint16", "uint32", "int16", "int32", "int64", "uint64"},
           .decides = Affects::kFingerprint},
          {.name = "to",
@@ -132,9 +131,9 @@ const FormatRecord kTokenFormat{
          {.name = "last",
           .type = ParamType::kString,
           .doc =
-              "The tokens after a file's last whole window: \"drop\" leaves them out, \"pad\" pads "
-              "them to a full window, \"overlap\" adds a window that ends with the file and "
-              "overlaps the one before it.",
+              "What to do with the tokens after a file's last whole window: \"drop\" skips them, "
+              "\"pad\" pads them to a full window, \"overlap\" adds a window that ends with the "
+              "file and overlaps the previous one.",
           .fallback = std::string("drop"),
           .choices = {"drop", "pad", "overlap"},
           .decides = Affects::kFingerprint},
@@ -145,14 +144,13 @@ const FormatRecord kTokenFormat{
           .decides = Affects::kFingerprint},
          {.name = "ignore_index",
           .type = ParamType::kInt,
-          .doc = "Target used for padding, which the loss ignores.",
+          .doc = "Target value used for padding, which the loss ignores.",
           .fallback = int64_t{-100},
           .decides = Affects::kFingerprint},
          {.name = "vocab_size",
           .type = ParamType::kInt,
-          .doc =
-              "Every id must be below this; a record with a larger id is a bad record. None: not "
-              "checked.",
+          .doc = "Upper bound of token ids (exclusive); a record with a larger id is a bad record. "
+                 "None: not checked.",
           .minimum = 1,
           .decides = Affects::kReading},
          {.name = "eos",

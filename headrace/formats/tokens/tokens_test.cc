@@ -49,7 +49,7 @@ TEST_F(Tokens, TargetsAreShiftedByOne) {
   EXPECT_EQ(tokens_of(*source, 1, 1), (Ids{13, 14}));
 }
 
-TEST_F(Tokens, APartOfADocumentIsReadByItself) {
+TEST_F(Tokens, APartOfADocumentIsReadAlone) {
   folder_.write("a.bin", kSix);
   const SourcePtr source =
       open_source(folder_.write("a.idx", index_of_six()), {{"window", std::monostate()}});

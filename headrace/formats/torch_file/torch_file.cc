@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of torch.save that hold tensors: a zip archive of a pickle, which describes them, and of
+// torch.save files that contain tensors: a zip archive with a pickle, which describes them, and
 // their storages, which are read in place.
 #include <algorithm>
 #include <array>
@@ -47,7 +47,8 @@ Archive open_archive(const std::string& path) {
   const auto pickle = std::ranges::find_if(out.members, is_pickle_of_archive, &ZipMember::name);
   if (pickle == out.members.end()) {
     throw Exception(unsupported_array(path, "a zip archive without a data.pkl",
-                                      "torch.save writes one; .npz files are opened by name"));
+                                      "torch.save writes a data.pkl; name the file .npz if it "
+                                      "contains NumPy arrays"));
   }
   out.folder = pickle->name.substr(0, pickle->name.size() - std::string_view("data.pkl").size());
   return out;
@@ -57,7 +58,7 @@ Buffer bytes_of(const Archive& archive, const ZipMember& member) {
   if (member.bytes > kMaxPickleBytes) {
     throw Exception(unsupported_array(archive.file->path(),
                                       "a pickle of " + std::to_string(member.bytes) + " bytes",
-                                      "save tensors alone: torch.save({\"image\": images}, path)"));
+                                      "save only tensors: torch.save({\"image\": images}, path)"));
   }
   Buffer out;
   if (Result<void> read = read_zip_member(*archive.file, member, out); !read) {
@@ -87,7 +88,7 @@ FileArray array_of(const Archive& archive, const TorchTensor& tensor, bool big_e
   }
   if (axes == 0) {
     throw Exception(
-        unsupported_array(path, it + " is a single value", "leave it out with fields=[...]"));
+        unsupported_array(path, it + " is a single value", "exclude it with fields=[...]"));
   }
   int64_t dense = 1;  // elements per record
   for (size_t axis = elements > 0 ? axes : 0; axis-- > 1;) {
@@ -168,7 +169,7 @@ const FormatRecord kTorchFile{
     .name = "torch_file",
     .doc =
         "Tensors in a torch.save file (.pt, .pth) as fields: a dictionary of tensors, a tuple "
-        "(data, target) or one tensor; the first axis is the record. Only tensors are taken "
+        "(data, target) or one tensor; the first axis indexes the records. Only tensors are read "
         "from its pickle, which is never executed; storages are read in place, by position.",
     .example = "hr.open(\"train.pt\", fields=[\"image\", \"label\"])",
     .params = {array_fields_param(), channels_param()},

@@ -48,7 +48,7 @@ TEST(TorchPickle, ADictionaryOfTensorsIsRead) {
   EXPECT_EQ(read->others, (std::vector<std::string>{"n"}));
 }
 
-TEST(TorchPickle, AnyOtherNameIsRefusedImmediately) {
+TEST(TorchPickle, AnyOtherNameIsRejectedImmediately) {
   for (const char* name : {"cos\nsystem\n", "cbuiltins\neval\n", "ctorch\nload\n", "c\n\n"}) {
     const Result<TorchContents> read = read_of(kProtocolTwo + name + text_op("true") + "\x85R.");
     ASSERT_FALSE(read);
@@ -90,7 +90,7 @@ TEST(TorchFile, ReadsStoragesInPlace) {
   EXPECT_EQ(std::memcmp(record.fields[0].bytes.data(), storage.data() + 4 * sizeof(float), 12), 0);
 }
 
-TEST(TorchFile, ATensorBeyondItsStorageIsDamage) {
+TEST(TorchFile, ATensorBeyondItsStorageIsAnError) {
   TemporaryFolder folder;
   ZipWriter archive;
   archive.add("a/data.pkl", dictionary_of(text_op("x") + tensor_op(kTwoByThree, kDense, 3)));

@@ -16,9 +16,10 @@ namespace {
 
 const ErrorCode kCallsCode{
     "HR1404", ErrorKind::kUnsupported, "unsupported object in a torch.save file",
-    "A torch.save file is a pickle, which may call any function. Headrace calls none: it reads "
-    "dictionaries, lists and tuples of tensors, and rejects anything else. Save tensors alone, "
-    "or, if you trust the file, load it with torch and save its tensors as safetensors."};
+    "A torch.save file is a pickle, which may call arbitrary functions. Headrace never calls any: "
+    "it reads only dictionaries, lists and tuples of tensors, and rejects everything else. Save "
+    "only tensors, or, if you trust the file, load it with torch and save its tensors as "
+    "safetensors."};
 
 enum class NodeKind : uint8_t {
   kMark,
@@ -115,7 +116,7 @@ class PickleBytes {
     const auto rest = bytes_.subspan(at_);
     const auto end = std::ranges::find(rest, '\n');
     if (end == rest.end()) {
-      fail("a name without an end");
+      fail("a name without a terminator");
       return {};
     }
     const auto bytes = take(static_cast<uint64_t>(end - rest.begin()) + 1);
@@ -243,7 +244,7 @@ class PickleReader {
       case 'b': {  // the state of a dictionary (a model's _metadata) is ignored
         pop();
         if (const size_t of = top(); !error_ && nodes_[of].kind != NodeKind::kDict) {
-          fail(damaged_pickle(path_, "a state for an object without one", at));
+          fail(damaged_pickle(path_, "it sets the state of an object that takes none", at));
         }
         return;
       }
@@ -339,7 +340,7 @@ class PickleReader {
     const size_t to = top();
     if (error_) return;
     if (nodes_[to].kind != kind || (kind == NodeKind::kDict && items.size() % 2 != 0)) {
-      return fail(damaged("items for an object without any"));
+      return fail(damaged("it adds items to an object that is not a container"));
     }
     nodes_[to].items.insert(nodes_[to].items.end(), items.begin(), items.end());
   }

@@ -18,8 +18,9 @@ const ErrorCode kDamaged{
     "HR0464", ErrorKind::kData, "damaged tar archive",
     "A header of the archive is invalid, or a member is longer than the rest of the file: it was "
     "truncated or changed, or its writer was killed. Members before that offset are used; the "
-    "rest is one bad record. Data after the end of the archive is rejected on opening: tar stops "
-    "there, and would read only the first of several archives joined with cat. Copy or recreate "
+    "rest is one bad record. Data after the end of the archive is rejected on opening, because "
+    "tar stops there and would read only the first of several archives joined with cat. Copy or "
+    "recreate "
     "the archive; `tar tf` shows whether other programs can read it."};
 
 const ErrorCode kNotRead{
@@ -136,7 +137,7 @@ Error TarWalker::damaged(std::string what, uint64_t offset) const {
   return {.code = &kDamaged,
           .what = std::move(what),
           .where = {.offset = static_cast<int64_t>(offset)},
-          .hint = "copy or make the archive again"};
+          .hint = "copy or recreate the archive"};
 }
 
 Result<bool> TarWalker::next(TarMember& out) {
@@ -173,7 +174,11 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
     has_end_ = true;
     return false;
   }
-  if (!checksum_fits(header)) return damaged("no header where one should be: its checksum", at_);
+  if (!checksum_fits(header))
+    return damaged(
+        "there is no valid header where one was expected: "
+        "its checksum",
+        at_);
   const std::optional<uint64_t> stored = number_in(header.subspan(124, 12));
   if (!stored) return damaged("the size of a member is not a number", at_);
   const char type = static_cast<char>(header_[156]);
@@ -216,7 +221,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
   const uint64_t room = input_.size() - std::min(out.data, input_.size());
   if (out.bytes > room) {
     return damaged("the member \"" + std::string(out.name) + "\" is truncated: it has " +
-                       std::to_string(out.bytes) + " bytes, and " + std::to_string(room) +
+                       std::to_string(out.bytes) + " bytes, but only " + std::to_string(room) +
                        " are left",
                    out.begin);
   }
@@ -238,8 +243,8 @@ Result<void> TarWalker::check_end() {
     at += static_cast<uint64_t>(first - bytes->begin());
     Error error = damaged("more bytes follow the end of the archive", at);
     error.hint =
-        "archives joined with cat: join them with `tar -A -f a.tar b.tar`, or keep them "
-        "apart; other bytes: `truncate -s " +
+        "if archives were joined with cat, join them with `tar -A -f a.tar b.tar`, or keep them "
+        "separate; if these are other bytes, remove them: `truncate -s " +
         std::to_string(at_ + 2 * kTarBlock) + "`";
     return error;
   }
@@ -251,7 +256,7 @@ Result<void> TarWalker::take_extension(char type, uint64_t bytes) {
   const uint64_t offset = at_, data = at_ + kTarBlock;
   const bool pax = type == 'x' || type == 'X' || type == 'g';
   if (bytes > kLongestExtension) {
-    return damaged("a header of " + std::to_string(bytes) + " bytes, where 1 MiB is possible",
+    return damaged("a header of " + std::to_string(bytes) + " bytes; at most 1 MiB is supported",
                    offset);
   }
   if (bytes > input_.size() - data) return damaged("it ends in the middle of a header", offset);

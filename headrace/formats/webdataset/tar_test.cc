@@ -152,12 +152,13 @@ TEST(Tar, NamesTheProblemAndItsOffset) {
     EXPECT_EQ(found.offset, 1024);
     return found.error;
   };
-  EXPECT_EQ(error_of(std::string(512, 'x')), "HR0464 no header where one should be: its checksum");
+  EXPECT_EQ(error_of(std::string(512, 'x')),
+            "HR0464 there is no valid header where one was expected: its checksum");
   EXPECT_EQ(error_of("half a header"), "HR0464 it ends in the middle of a header");
   EXPECT_EQ(error_of(tar_header("b.jpg", 1000) + "12"),
             "HR0464 the member \"b.jpg\" is truncated: it has 1000 bytes, and 2 are left");
   EXPECT_EQ(error_of(tar_header("L", uint64_t{1} << 30, 'L')),
-            "HR0464 a header of 1073741824 bytes, where 1 MiB is possible");
+            "HR0464 a header of 1073741824 bytes; at most 1 MiB is supported");
   EXPECT_EQ(error_of(tar_member("x", "99 path=a\n", 'x')),
             "HR0464 an invalid extended header (PAX)");
   EXPECT_EQ(error_of(tar_member("x", pax_record("size", "9223372036854775808"), 'x')),
@@ -169,7 +170,7 @@ TEST(Tar, NamesTheProblemAndItsOffset) {
             "HR0464 it ends after the header of a member");
 }
 
-TEST(Tar, SparseFilesAreRefused) {
+TEST(Tar, SparseFilesAreRejected) {
   std::string header = tar_header("holes", 512, 'S');
   header[482] = 1;  // more map blocks follow
   set_tar_checksum(header);
@@ -214,7 +215,7 @@ Result<void> end_of(const std::string& archive) {
   return walker.check_end();
 }
 
-TEST(Tar, BytesAfterTheEndAreRefusedAnywhere) {
+TEST(Tar, BytesAfterTheEndAreRejected) {
   const std::string member = tar_header("a.jpg", 0), end(1024, '\0');
   EXPECT_TRUE(end_of(member));
   EXPECT_TRUE(end_of(member + end));

@@ -15,8 +15,9 @@ namespace {
 
 const ErrorCode kBadField{
     "HR0467", ErrorKind::kConfig, "invalid WebDataset field",
-    "fields= lists components by extension, alternatives separated by a semicolon, with an "
-    "optional name: fields=[\"image=jpg;png\", \"label=cls\"]. json_fields= names members of the "
+    "fields= selects components by extension (alternatives are separated by a semicolon), with an "
+    "optional field name: fields=[\"image=jpg;png\", \"label=cls\"]. json_fields= names members "
+    "of the "
     "JSON component and their types (int64, float32, float64, text): "
     "json_fields=[\"width:int64\", \"year=meta.date.year:int64\"]. Pickles (.pyd, .pkl, .pickle, "
     ".pth) can run arbitrary code when loaded, so they cannot be fields."};
@@ -161,7 +162,7 @@ void check_name(const std::string& name, const std::vector<WdsField>& fields) {
   if (is_reserved_field(name))
     bad_wds_field("every source has a field \"" + name + "\" of its own");
   for (const WdsField& field : fields) {
-    if (field.field.name == name) bad_wds_field("the field \"" + name + "\" is named twice");
+    if (field.field.name == name) bad_wds_field("the field \"" + name + "\" is specified twice");
   }
 }
 
@@ -188,7 +189,7 @@ WdsField field_from(const std::string& spec, const WdsCounts& counts,
     while (one.ends_with(' ')) one.remove_suffix(1);
     if (one.empty()) bad_wds_field("no extension in \"" + spec + "\"", "as in \"image=jpg;png\"");
     if (is_pickle(one)) {
-      bad_wds_field("\"" + std::string(one) + "\" is a pickle, which can run any program",
+      bad_wds_field("\"" + std::string(one) + "\" is a pickle, which can run arbitrary code",
                     "store the values as json, npy, txt or cls");
     }
     extensions.push_back(lower_case(one));
@@ -315,7 +316,7 @@ void add_json_fields(const std::vector<std::string>& specs, const WdsCounts& cou
     }
   }
   if (extensions.empty()) {
-    bad_wds_field("json_fields= is given, and no sample has a json component",
+    bad_wds_field("json_fields= is given, but no sample has a json component",
                   "the components are " + extensions_text(counts));
   }
   for (const std::string& spec : specs) {

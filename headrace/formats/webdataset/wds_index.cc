@@ -16,10 +16,10 @@ namespace {
 
 const ErrorCode kUnfitIndex{
     "HR0459", ErrorKind::kConfig, "index belongs to another archive",
-    "index= names files that are not the indexes of these archives, as written by NVIDIA's "
-    "wds2idx: one per archive, in the same order, created after the archive's last change. "
-    "Without index= the indexes next to the archives are used where they match, and other "
-    "archives are scanned once."};
+    "index= lists files that are not the indexes of these archives. Pass one index written by "
+    "NVIDIA's wds2idx per archive, in the same order, created after the archive's last change. "
+    "Without index=, the indexes next to the archives are used if they match; other archives are "
+    "scanned once."};
 
 constexpr uint64_t kReportEvery = uint64_t{4} << 20;
 constexpr uint64_t kSamplesLookedAt = 64;
@@ -156,7 +156,7 @@ class Comparison {
         return in_line("a member's header is missing");
       }
       if (member.data == component.offset && member.kind == TarKind::kFile) {
-        if (member.bytes != component.bytes) return in_line("a member has another size");
+        if (member.bytes != component.bytes) return in_line("a member has a different size");
         return take(member, component, begins);
       }
       if (Why why = pass(member)) return why;
@@ -177,14 +177,14 @@ class Comparison {
     const std::optional<WdsName> name = wds_name(member.name);
     if (!name || name->extension != component.extension ||
         (named_ && member.name != component.name)) {
-      return in_line("a member has another name");
+      return in_line("a member has a different name");
     }
     // GNU tar, which wds2idx calls, writes non-ASCII letters as octal digits.
     if (named_ && member.name.find('\\') != std::string_view::npos) {
       return in_line("a name with \"\\\" in it");
     }
     if (begins ? name->key == last_key_ : !key_.empty() && name->key != key_) {
-      return in_line("its samples are not those of the archive");
+      return in_line("its samples differ from the archive's");
     }
     if (key_.empty()) key_ = name->key;
     end_ = member.end;
@@ -247,7 +247,7 @@ WdsIndexes indexes_of(const std::vector<std::string>& names, const std::vector<s
       raise(kUnfitIndex,
             "index= names " + count_text(static_cast<int64_t>(indexes.size()), "file") + " for " +
                 count_text(static_cast<int64_t>(paths.size()), "archive"),
-            "one for each, in the same order");
+            "pass one index per archive, in the same order");
     }
     out.named = true;
     for (size_t i = 0; i < paths.size(); ++i) out.paths[paths[i]] = indexes[i];
@@ -276,9 +276,9 @@ std::string indexes_text(const WdsIndexes& indexes) {
 
 Error unfit_index(const std::string& index, const std::string& file, const std::string& why) {
   return {.code = &kUnfitIndex,
-          .what = "the index " + index + " is not that of the file: " + why,
+          .what = "the index " + index + " does not belong to the file: " + why,
           .where = {.file = file},
-          .hint = "make it again, or leave index= out"};
+          .hint = "recreate it, or omit index="};
 }
 
 std::optional<std::string> take_wds_index(TarInput& tar, std::string_view index,

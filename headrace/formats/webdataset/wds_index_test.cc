@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes of wds2idx: used only if they are correct.
+// Indexes written by wds2idx are used only if they match their archive.
 #include "headrace/formats/webdataset/wds_index.h"
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST(WdsIndex, lists_the_members_of_the_archive) {
   EXPECT_EQ(old.members[3], "+|jpg@3072:3584+3");
 }
 
-TEST(WdsIndex, is_refused_if_it_does_not_match_the_archive) {
+TEST(WdsIndex, is_rejected_if_it_does_not_match_the_archive) {
   const Archive sound = many(3);
   EXPECT_EQ(why(sound.tar, sound.index), "used");
   EXPECT_EQ(why(sound.tar, sound.index_v1_1), "used");
@@ -122,19 +122,19 @@ TEST(WdsIndex, is_refused_if_it_does_not_match_the_archive) {
             "a member lies outside of the archive (sample 1)");
   EXPECT_EQ(with("jpg 512 0", "jpg 512 -1"), "an invalid line (sample 1)");
   EXPECT_EQ(with("jpg 512 0", "jpg 0 0"), "a member begins inside another (sample 1)");
-  EXPECT_EQ(with("jpg 512 0", "jpg 512 1"), "a member has another size (sample 1)");
-  EXPECT_EQ(with("jpg 512 0", "png 512 0"), "a member has another name (sample 1)");
-  EXPECT_EQ(with("a/0.jpg", "a/9.jpg"), "a member has another name (sample 1)");
+  EXPECT_EQ(with("jpg 512 0", "jpg 512 1"), "a member has a different size (sample 1)");
+  EXPECT_EQ(with("jpg 512 0", "png 512 0"), "a member has a different name (sample 1)");
+  EXPECT_EQ(with("a/0.jpg", "a/9.jpg"), "a member has a different name (sample 1)");
   EXPECT_EQ(with("jpg 512 0 a/0.jpg ", ""), "it lacks a member of the archive");
   // Samples that are split differently, also if names do not show it.
   for (std::string index : {sound.index, sound.index_v1_1}) {
     index.replace(index.find(" cls "), 1, "\n");
     index[5] = '4';
-    EXPECT_EQ(why(sound.tar, index), "its samples are not those of the archive (sample 2)");
+    EXPECT_EQ(why(sound.tar, index), "its samples differ from the archive's (sample 2)");
   }
 }
 
-TEST(WdsIndex, is_refused_if_an_offset_has_no_header) {
+TEST(WdsIndex, is_rejected_if_an_offset_has_no_header) {
   const std::string tar =
       tar_member("README", std::string(1024, 'r')) + tar_member("a.jpg", "1") + tar_end();
   EXPECT_EQ(why(tar, "v1.2 1\njpg 2048 1 a.jpg\n"), "used");
@@ -142,12 +142,12 @@ TEST(WdsIndex, is_refused_if_an_offset_has_no_header) {
 }
 
 // A backslash escapes non-ASCII letters in GNU tar's list, but is literal in names.
-TEST(WdsIndex, is_refused_if_a_name_has_a_backslash) {
+TEST(WdsIndex, is_rejected_if_a_name_has_a_backslash) {
   const std::string tar = tar_member("a\\1.jpg", "1") + tar_end();
   EXPECT_EQ(why(tar, "v1.2 1\njpg 512 1 a\\1.jpg\n"), "a name with \"\\\" in it (sample 1)");
 }
 
-TEST(WdsIndex, is_refused_for_another_archive) {
+TEST(WdsIndex, is_rejected_for_another_archive) {
   const Archive sound = many(40), more = many(41);
   EXPECT_EQ(why(more.tar, sound.index), "it lacks a member of the archive");
   EXPECT_EQ(why(sound.tar, more.index), "a member lies outside of the archive (sample 41)");
@@ -160,10 +160,11 @@ TEST(WdsIndex, is_refused_for_another_archive) {
   }
   // Non-ASCII letters, as listed by GNU tar.
   const std::string tar = tar_member("\xC3\xA9.jpg", "1") + tar_end();
-  EXPECT_EQ(why(tar, "v1.2 1\njpg 512 1 \\303\\251.jpg\n"), "a member has another name (sample 1)");
+  EXPECT_EQ(why(tar, "v1.2 1\njpg 512 1 \\303\\251.jpg\n"),
+            "a member has a different name (sample 1)");
 }
 
-TEST(WdsIndex, any_text_only_gives_members_inside_the_archive) {
+TEST(WdsIndex, hostile_text_gives_only_members_inside_the_archive) {
   const Archive sound = many(20);
   for (const std::string& index : {sound.index, sound.index_v1_1}) {
     for (size_t cut = 0; cut < 64; ++cut) {

@@ -171,7 +171,7 @@ class WebDataset final : public ExtentSource {
     const WdsField& field = options_.fields[i];
     if (field.how == WdsField::How::kFolder) {
       const std::optional<int64_t> label = options_.folders.label_of(key, options_.classes);
-      if (!label) return bad_sample("its folder is not a class", "name all classes in classes=");
+      if (!label) return bad_sample("its folder is not a class", "list all classes in classes=");
       out.fields[i].scalar = *label;
       return {};
     }
@@ -189,7 +189,8 @@ class WebDataset final : public ExtentSource {
       return {};
     }
     return bad_sample(std::move(what),
-                      "missing=\"skip\" leaves such samples out; fields= says which are needed");
+                      "missing=\"skip\" skips such samples; fields= selects the components that "
+                      "are required");
   }
 
   // -1 for records without a value, and bad ones.

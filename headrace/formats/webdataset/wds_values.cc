@@ -16,10 +16,11 @@ namespace {
 
 const ErrorCode kBadSample{
     "HR0466", ErrorKind::kData, "invalid sample",
-    "A sample of a WebDataset lacks a component that is a field, has it twice, or has one whose "
-    "content does not match its extension (cls: an integer or a class name; txt and json: UTF-8; "
-    "npy: an array of numbers). missing=\"skip\" leaves out samples that lack a component; "
-    "fields= selects the components that are fields."};
+    "A sample of a WebDataset lacks a component that is a field, has it twice, or has a component "
+    "whose content does not match its extension (cls: an integer or a class name; txt and json: "
+    "UTF-8; "
+    "npy: an array of numbers). missing=\"skip\" skips samples that lack a component; fields= "
+    "selects the components that are fields."};
 
 Result<NpyHeader> npy_header(std::span<const uint8_t> bytes, uint64_t size) {
   const ReadBytes read = [&](uint64_t offset, std::span<uint8_t> out) -> Result<void> {
@@ -104,12 +105,12 @@ Result<int64_t> wds_integer(std::span<const uint8_t> bytes, const ClassList& cla
   if (!value) {
     return bad_sample(
         shown + (classes.size() > 0 ? " is neither an integer nor a class" : " is not an integer"),
-        classes.size() > 0 ? "classes= must name all classes"
+        classes.size() > 0 ? "classes= must list all classes"
                            : "if it names a class, list all classes in classes=");
   }
   if (classes.size() > 0 && (*value < 0 || *value >= classes.size())) {
     return bad_sample("class " + shown + " of " + std::to_string(classes.size()),
-                      "classes= must name all classes");
+                      "classes= must list all classes");
   }
   return *value;
 }
@@ -121,8 +122,8 @@ Result<void> wds_array(std::span<const uint8_t> bytes, const Field& field, Buffe
   const NpyType& type = header->type;
   if (type.dtype != field.dtype || !fits(header->shape, field.shape)) {
     return bad_sample("an array of " + shape_text(header->shape, type.dtype) +
-                          ", and the field holds " + shape_text(field.shape, field.dtype),
-                      "arrays of one field differ in their sizes only");
+                          ", but the field has " + shape_text(field.shape, field.dtype),
+                      "the arrays of a field may differ only in their sizes");
   }
   std::span<const uint8_t> data = bytes.subspan(header->data_offset, header->data_bytes);
   const bool aligned = reinterpret_cast<uintptr_t>(data.data()) % type.bytes == 0;

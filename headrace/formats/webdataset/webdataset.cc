@@ -120,7 +120,7 @@ void refuse_other_packings(const std::vector<std::string>& paths) {
                           .hint = damage.hint});
   }
   raise(kNoSamples, "there is no sample in " + path,
-        "names look like \"folder/0001.jpg\"; `tar tf` lists them");
+        "names must look like \"folder/0001.jpg\"; list them with `tar tf`");
 }
 
 std::string joined_text(const std::vector<std::string>& parts, size_t most) {
@@ -162,8 +162,8 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
     const bool named = given.has_value();
     if (arguments.is_none("fields")) add_folder_label(counts, std::move(given), options);
     if (named && options.classes.size() == 0) {
-      bad_wds_field("classes= is given, and there is no label",
-                    "labels are a cls component, or the folders of images");
+      bad_wds_field("classes= is given, but there is no label",
+                    "labels come from a cls component, or from the folders of images");
     }
   }
 
@@ -173,7 +173,7 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
     index = index_of(kind + " with " + components_text(options.fields), *files,
                      scan_of_wds(unpacked, indexes, &options.fields), progress);
     options.notes.push_back(with_commas(before - index.records.size()) +
-                            " samples without all components left out");
+                            " samples without all components skipped");
   }
   for (WdsField& field : options.fields) {
     if (field.how == WdsField::How::kArray) {
@@ -184,11 +184,12 @@ SourcePtr open_webdataset(const std::string& path, const Arguments& arguments,
     options.notes.push_back("not fields: " + joined_text(choice.left_out, 4));
   }
   if (counts.links > 0) {
-    options.notes.push_back(count_text(counts.links, "link") + " left out");
+    options.notes.push_back(count_text(counts.links, "link") + " skipped");
   }
   if (counts.without_end > 0) {
     options.notes.push_back(count_text(counts.without_end, "archive") +
-                            " without an end: perhaps truncated between two members");
+                            " without an end-of-archive marker: perhaps truncated between two "
+                            "members");
   }
   if (counts.unused_indexes > 0) {
     options.notes.push_back(count_text(counts.unused_indexes, "index file") +
@@ -217,32 +218,33 @@ const FormatRecord kWebDataset{
         "Tar archives (v7, ustar, GNU, PAX), one or many, plain or compressed with gzip or "
         "Zstandard. Consecutive members whose names are equal up to the first dot are one "
         "record, as in WebDataset; their extensions are the fields: images (image), cls "
-        "(label), txt (text), json, npy, others as bytes. Archives of images in folders get the "
-        "folder as label. Nothing is unpickled.",
+        "(label), txt (text), json, npy, others as bytes. For archives of images in folders, the "
+        "folder is the label. Nothing is unpickled.",
     .example = "hr.open(\"train-{0000..0146}.tar\")",
     .params =
         {{.name = "fields",
           .type = ParamType::kStrings,
-          .doc = "Components by extension, alternatives separated by a semicolon, named or not: "
+          .doc = "The components to read, by extension, with alternatives separated by a "
+                 "semicolon and an optional field name: "
                  "[\"image=jpg;png\", \"label=cls\", \"mask=seg.png\"]. None: all components that "
                  "at least half of the samples have."},
          {.name = "missing",
           .type = ParamType::kString,
-          .doc = "A sample that lacks a field: \"error\" makes it a bad record, \"skip\" leaves it "
-                 "out, \"empty\" fills in an empty text or bytes, -1 or NaN (for images and arrays "
-                 "it remains an error).",
+          .doc = "What to do with a sample that lacks a field: \"error\" makes it a bad record, "
+                 "\"skip\" skips it, \"empty\" substitutes empty text or bytes, -1 or NaN (for "
+                 "images and arrays it remains an error).",
           .fallback = std::string("error"),
           .choices = {"error", "skip", "empty"}},
          {.name = "json_fields",
           .type = ParamType::kStrings,
-          .doc = "Values of the JSON component as fields of their own, with their types "
+          .doc = "Values of the JSON component to deliver as separate fields, with their types "
                  "(int64, float32, float64, text): [\"width:int64\", "
                  "\"year=meta.year:int64\"]."},
          {.name = "index",
           .type = ParamType::kString,
-          .doc = "Index files of wds2idx, one for each archive: a path, pattern or folder. "
-                 "None: those next to the archives are used if they "
-                 "match, else the archives are scanned.",
+          .doc = "Index files written by wds2idx, one per archive: a path, pattern or folder. "
+                 "None: indexes next to the archives are used if they match; otherwise the "
+                 "archives are scanned.",
           .decides = Affects::kPlace},
          classes_of_text()},
     .recognizes = is_webdataset,

@@ -139,7 +139,7 @@ TEST_F(WebDatasetTest, fields_may_be_named) {
   EXPECT_NE(message_of([&] { with({"jpgg"}); }).find("'cls', 'jpg', 'png' and 'txt'"),
             std::string::npos)
       << message_of([&] { with({"jpgg"}); });
-  EXPECT_NE(message_of([&] { with({"a=pkl"}); }).find("can run any program"), std::string::npos);
+  EXPECT_NE(message_of([&] { with({"a=pkl"}); }).find("can run arbitrary code"), std::string::npos);
   EXPECT_NE(message_of([&] { with({"1a=jpg"}); }).find("HR0467"), std::string::npos);
   EXPECT_NE(message_of([&] { with({"key=jpg"}); }).find("HR0467"), std::string::npos);
   EXPECT_NE(message_of([&] { with({"a=jpg", "a=cls"}); }).find("twice"), std::string::npos);
@@ -156,7 +156,7 @@ TEST_F(WebDatasetTest, a_component_that_is_missing_follows_the_policy) {
   const auto skip = open(members, {{"missing", std::string("skip")}});
   ASSERT_EQ(skip->size(), 2);
   EXPECT_EQ(read(*skip, 1), "image=4 label=4 text=v");
-  EXPECT_NE(skip->description().find("2 samples without all components left out"),
+  EXPECT_NE(skip->description().find("2 samples without all components skipped"),
             std::string::npos);
   EXPECT_NE(skip->fingerprint(), error->fingerprint());
   const auto empty = open(members, {{"missing", std::string("empty")}});
@@ -240,7 +240,7 @@ TEST_F(WebDatasetTest, npy_is_an_array) {
   EXPECT_EQ(read(*big, 0), "npy=badc");
 }
 
-TEST_F(WebDatasetTest, images_alone_use_their_folder_as_class) {
+TEST_F(WebDatasetTest, folders_of_images_become_classes) {
   const Members members = {
       {"set/dog/1.jpg", "d1"}, {"set/dog/x/2.png", "d2"}, {"set/cat/1.jpg", "c1"}};
   const auto source = open(members);
@@ -258,7 +258,7 @@ TEST_F(WebDatasetTest, images_alone_use_their_folder_as_class) {
   EXPECT_EQ(one->integer_column("label"), std::vector<int64_t>{1});
   EXPECT_NE(message_of([&] {
               open({{"1.jpg", ""}}, {{"classes", std::vector<std::string>{"cat"}}});
-            }).find("classes= is given, and there is no label"),
+            }).find("classes= is given, but there is no label"),
             std::string::npos);
   EXPECT_EQ(open({{"train/a/1.jpg", ""}, {"val/a/1.jpg", ""}})->schema().size(), 1u);
   EXPECT_EQ(open({{"only/1.jpg", ""}, {"only/2.jpg", ""}})->schema().size(), 1u);
@@ -316,14 +316,14 @@ TEST_F(WebDatasetTest, a_truncated_archive_loses_only_its_end) {
   }
 }
 
-TEST_F(WebDatasetTest, names_that_point_outside_the_archive_are_not_followed) {
+TEST_F(WebDatasetTest, names_that_refer_outside_the_archive_are_not_followed) {
   const auto source = open({{"../../etc/x.jpg", "1"}, {"/etc/y.jpg", "2"}, {"a/../z.jpg", "3"}});
   ASSERT_EQ(source->size(), 3);
   EXPECT_EQ(source->key(0), "../../etc/x");
   EXPECT_EQ(source->key(1), "/etc/y");
 }
 
-TEST_F(WebDatasetTest, says_why_it_is_empty) {
+TEST_F(WebDatasetTest, explains_why_it_is_empty) {
   data.write("a.tar", tar_member("link.jpg", "", '2') + tar_end());
   EXPECT_NE(message_of([&] { open_file(); }).find("HR0468"), std::string::npos);
   data.write("b.tar.xz",
