@@ -298,7 +298,7 @@ def test_fields_name_datasets(tmp_path: Path) -> None:
         (["train/pictures"], "there is no dataset /train/pictures"),
         (["train/images", "val/labels"], "/val/labels has 3 rows, but /train/images has 6"),
         (["my name=train/images"], "'my name' cannot be a field's name"),
-        (["a=train/images", "a=train/labels"], "two fields are called 'a'"),
+        (["a=train/images", "a=train/labels"], "two fields have the name 'a'"),
         ([], "fields= names 0 datasets"),
         (["loop"], "cyclic soft links"),
     ]:

@@ -65,7 +65,7 @@ def mds(folder: Path, shards: int, offsets: list[int], body: bytes, columns: int
 
 
 def test_a_shard_listed_twice_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(hr.DataError, match="as a shard before it is") as caught:
+    with pytest.raises(hr.DataError, match="which an earlier shard also uses") as caught:
         hr.open(mds(tmp_path, 1000, [12, 17], b"\1\0\0\0x"))
     assert caught.value.code == "HR0486"
 

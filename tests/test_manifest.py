@@ -81,7 +81,7 @@ def test_images_masks_and_labels_are_read_together(tmp_path: Path) -> None:
 
 def test_a_line_of_another_length_is_named(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("path,label,x\na.jpg,1,2\nb.jpg,1\n")
-    with pytest.raises(hr.DataError, match=r"HR0437.*line 3: 2 cells, and the header has 3"):
+    with pytest.raises(hr.DataError, match=r"HR0437.*line 3: 2 cells, but the header has 3"):
         hr.open(str(tmp_path / "t.csv"))
 
 

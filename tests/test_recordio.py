@@ -133,7 +133,7 @@ def test_labels_of_every_kind_are_read(tmp_path: Path) -> None:
     few = [ir(n, n, b"data") for n in range(200)]
     few[77] = struct.pack("<IfQQ", 1000, 0, 0, 0)
     source = hr.open(write(tmp_path / "y.rec", few))
-    with pytest.raises(hr.DataError, match=r"HR0477.*too few for its header"):
+    with pytest.raises(hr.DataError, match=r"HR0477.*too short for its header"):
         source[77]
 
 

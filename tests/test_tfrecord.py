@@ -186,7 +186,7 @@ def test_a_sequence_example_gives_tensors_of_its_steps(tmp_path: Path) -> None:
     assert video[1]["rgb"].tolist() == [[0] * 4, [1] * 4]
     with pytest.raises(hr.ConfigError, match=r'HR0474.*"words": it cannot be a field'):
         hr.open(path, fields=["words"])
-    with pytest.raises(hr.DataError, match=r"HR0473.*step 0 has 4 values, and the field expects 5"):
+    with pytest.raises(hr.DataError, match=r"HR0473.*step 0 has 4 values, but the field expects 5"):
         hr.open(path, fields=["rgb:uint8[-1,5]"])[0]
 
 
@@ -228,8 +228,8 @@ def test_fields_can_be_named_explicitly(tmp_path: Path) -> None:
         ("key=label", "every source has a field 'key' already"),
         ("x=label:int64[0]", r"no shape: \[0\]"),
         ("x=label:int64[2,-1]", r"no shape: \[2,-1\]"),
-        ("x=label:float32", "the feature holds int64"),
-        ("x=label:text", "the feature holds numbers, not bytes"),
+        ("x=label:float32", "the feature contains int64"),
+        ("x=label:text", "the feature contains numbers, not bytes"),
         ("x=text:label", "a label must be an integer"),
         ("x=", "no feature is named"),
     ],
@@ -246,12 +246,12 @@ def test_an_impossible_field_is_refused(tmp_path: Path, spec: str, message: str)
         ("x:int64[2]", [1, 2], [1, 2, 3], "it has 3 values, which do not fit the field's shape"),
         ("x:int64", 1, [1, 2], "it has 2 values, which do not fit"),
         ("x:float32[-1,2]", [1.0, 2.0], [1.0], "it has 1 value, which do not fit"),
-        ("x:float32[2]", [1.0, 2.0], [1, 2], "it holds int64"),
-        ("x:int64[2]", [1, 2], [1.0, 2.0], "it holds float32"),
-        ("x:bytes", b"a", 1, "it holds numbers, not bytes"),
-        ("x:bytes", b"a", [b"a", b"b"], "it holds 2 byte strings, a field takes one"),
+        ("x:float32[2]", [1.0, 2.0], [1, 2], "it contains int64"),
+        ("x:int64[2]", [1, 2], [1.0, 2.0], "it contains float32"),
+        ("x:bytes", b"a", 1, "it contains numbers, not bytes"),
+        ("x:bytes", b"a", [b"a", b"b"], "it contains 2 byte strings, but a field has one"),
         ("x:text", b"a", b"\xff", "it is not text: the bytes are not UTF-8"),
-        ("x:uint8[2]", b"ab", [b"a", b"b"], "it holds 2 byte strings, an array is one"),
+        ("x:uint8[2]", b"ab", [b"a", b"b"], "it contains 2 byte strings, but an array is one"),
         ("x:int16[2]", b"abcd", b"abc", "its 3 bytes are not a whole number of int16"),
         ("x:int64[2]", [1, 2], [], "the record does not have it"),
     ],
@@ -299,7 +299,7 @@ def test_a_matching_index_is_used(tmp_path: Path) -> None:
     assert hr.open(path, index=str(place)).column("n").tolist() == list(range(30))
     for wrong in (lines[1:], lines[:-1], ["0 5\n", *lines], ["x y\n"], [], [f"0 {offsets[-1]}\n"]):
         place.write_text("".join(wrong))
-        with pytest.raises(hr.ConfigError, match=r"HR0475.*is not that of the file"):
+        with pytest.raises(hr.ConfigError, match=r"HR0475.*does not belong to the file"):
             hr.open(path, index=str(place))
         (tmp_path / "x.tfrecord.idx").write_text("".join(wrong))  # found, but not trusted
         assert hr.open(path).column("n").tolist() == list(range(30))

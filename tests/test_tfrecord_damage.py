@@ -108,7 +108,7 @@ def test_enormous_lengths_are_refused(tmp_path: Path, length: int) -> None:
     path.write_bytes(good + header + masked(header) + b"data")
     source = hr.open(path)
     assert len(source) == 2
-    with pytest.raises(hr.DataError, match=f"a record of {length} bytes goes beyond the end"):
+    with pytest.raises(hr.DataError, match=f"a record of {length} bytes extends beyond the end"):
         source[1]
 
 

@@ -292,7 +292,7 @@ def test_a_vocabulary_does_not_hide_ids_that_do_not_fit(tmp_path: Path) -> None:
         narrow[0]
     wide = hr.tokens(tmp_path / "a.bin", **given)
     assert wide[0]["tokens"].tolist() == [5, 84_849]
-    with pytest.raises(hr.DataError, match=r"HR1442 .*130000, and vocab_size is 128000"):
+    with pytest.raises(hr.DataError, match=r"HR1442 .*130000, but vocab_size is 128000"):
         wide[1]
 
 
@@ -344,7 +344,7 @@ def test_odd_sizes_and_wrong_dtypes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(hr.ConfigError, match=r"HR1441 .*uint16 tokens, not uint32"):
         hr.tokens(tmp_path / "a.npy", window=8, dtype="uint32")
     np.save(tmp_path / "b.npy", some_tokens(1000, dtype="int32"))
-    with pytest.raises(hr.DataError, match=r"HR0424 .*are int32, and those of .*uint16"):
+    with pytest.raises(hr.DataError, match=r"HR0424 .*are int32, but those of .*uint16"):
         hr.tokens([tmp_path / "a.npy", tmp_path / "b.npy"], window=8)
 
 
@@ -392,7 +392,7 @@ NUMBER = (1 << 63).to_bytes(8, "little")
 @pytest.mark.parametrize(
     ("index", "code", "text"),
     [
-        (b"", "HR0424", "0 bytes, and the header alone 34"),
+        (b"", "HR0424", "0 bytes, but the header alone has 34"),
         (INDEX[:-1], "HR0424", "3 sequences and 3 document ends"),
         (INDEX + b"\0", "HR0424", "3 sequences and 3 document ends"),
         (changed(INDEX, 0, b"TNTIDX\0\0"), "HR0424", "MMIDIDX"),
@@ -403,8 +403,8 @@ NUMBER = (1 << 63).to_bytes(8, "little")
         (changed(INDEX, 26, NUMBER), "HR0424", "9223372036854775808 document ends"),
         (changed(INDEX, 34, b"\xff\xff\xff\xff"), "HR0424", "sequence 0 has -1 tokens"),
         (changed(INDEX, 34, b"\xff\xff\xff\x7f"), "HR0424", "sequence 0 has 2147483647 tokens"),
-        (changed(INDEX, 46, b"\x02"), "HR0424", "sequence 0 lies at byte 2"),
-        (changed(INDEX, 54, NUMBER), "HR0424", "sequence 1 lies at byte -9223372036854775808"),
+        (changed(INDEX, 46, b"\x02"), "HR0424", "sequence 0 is at byte 2"),
+        (changed(INDEX, 54, NUMBER), "HR0424", "sequence 1 is at byte -9223372036854775808"),
         (changed(INDEX, 70, b"\1"), "HR0424", "begins at sequence 1"),
         (changed(INDEX, 78, b"\4"), "HR0424", "document 0 ends at sequence 4"),
         (changed(INDEX, 86, b"\0"), "HR0424", "document 1 ends at sequence 0"),

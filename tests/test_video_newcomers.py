@@ -33,7 +33,7 @@ def test_a_folder_with_one_image_warns_that_its_audio_is_skipped(tmp_path: Path)
     Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(folder / "a" / "cover.png")
     source = hr.open(folder)
     assert len(source) == 1
-    assert "2 audio clips and videos left out, since there are images" in repr(source)
+    assert "2 audio clips and videos skipped, since there are images" in repr(source)
     folder_of(folder, b__z__wav=wav)
     with pytest.raises(hr.ConfigError, match=r"HR0407.*no image in 'b' .*3 audio clips and videos"):
         hr.open(folder)
