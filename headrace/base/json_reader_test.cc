@@ -152,8 +152,7 @@ TEST(JsonReader, StringsBecomeUtf8) {
 TEST(JsonReader, SyntaxErrorsHaveTheirOffset) {
   EXPECT_EQ(mistake(""), "the text ends where a value was expected\n  where: f.json, byte 0");
   EXPECT_EQ(mistake("[1, 2"),
-            "the text ends where a comma or ] was expected\n  where: f.json, "
-            "byte 5");
+            "the text ends where a comma or ] was expected\n  where: f.json, byte 5");
   EXPECT_EQ(mistake("[1 2]"), "a comma or ] was expected, not '2'\n  where: f.json, byte 3");
   EXPECT_EQ(mistake("[1,]"), "a value was expected, not ']'\n  where: f.json, byte 3");
   EXPECT_EQ(mistake("{\"a\" 1}"), "a colon was expected, not '1'\n  where: f.json, byte 5");

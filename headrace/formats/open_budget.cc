@@ -9,9 +9,9 @@ namespace {
 const ErrorCode kTooCostly{
     "HR0499", ErrorKind::kResource, "opening costs more than the size of the files justifies",
     "According to its contents, opening the file would take many times its own size in memory or "
-    "work: structures referenced again and again, values that expand without limit, rows that "
-    "were never written. Malicious files look like this, and so do some damaged ones. Rewrite a "
-    "genuine dataset, or select fewer fields."};
+    "work: structures referenced again and again, values that expand without limit, rows that were "
+    "never written. Malicious files look like this, and so do some damaged ones. Rewrite a genuine "
+    "dataset, or select fewer fields."};
 
 constexpr uint64_t kPollEvery = uint64_t{4} << 20;  // bytes
 constexpr uint64_t kBytesAStep = 256;               // each counts as one step

@@ -45,9 +45,9 @@ const ErrorCode kBadFill{
 const ErrorCode kNoAliasing{
     "HR0513", ErrorKind::kConfig, "antialias=False not supported",
     "Resize equals Pillow's, which widens the filter when downscaling. antialias=False resizes "
-    "like torch without antialiasing, for compatibility with older models: \"nearest\" "
-    "and \"nearest-exact\" with any dtype, \"bilinear\" and \"bicubic\" with uint8. torch has no "
-    "other filter without antialiasing, and weighs floats differently: omit antialias."};
+    "like torch without antialiasing, for compatibility with older models: \"nearest\" and "
+    "\"nearest-exact\" with any dtype, \"bilinear\" and \"bicubic\" with uint8. torch has no other "
+    "filter without antialiasing, and weighs floats differently: omit antialias."};
 
 }  // namespace
 
@@ -188,8 +188,7 @@ Filter filter_from(std::string_view owner, const Arguments& arguments) {
   if (filter == Filter::kBicubic) return Filter::kBicubicNoAntialias;
   raise(kNoAliasing,
         "[" + std::string(owner) + "] \"" + interpolation + "\" does not support antialias=False",
-        "omit antialias; \"nearest\", \"nearest-exact\", \"bilinear\" and \"bicubic\" support "
-        "it");
+        "omit antialias; \"nearest\", \"nearest-exact\", \"bilinear\" and \"bicubic\" support it");
 }
 
 void check_filter(std::string_view owner, Filter filter, const FieldState& picture) {
@@ -297,9 +296,7 @@ Result<Geometry> resized_to(std::string_view owner, Size from, int64_t height, i
 Error too_small(std::string_view owner, Size picture, Size needed, std::string hint) {
   return {.code = &kTooSmall,
           .what = "[" + std::string(owner) + "] the crop is " + text_of(needed) +
-                  " (height x "
-                  "width), but "
-                  "the image is "
+                  " (height x width), but the image is "
                   "
                   "+ text_of(picture),
                       .hint = std::move(hint)};

@@ -59,9 +59,7 @@ Result<AacTrack> read_aac_track(const ByteRanges& file) {
   const Result<std::span<const uint8_t>> first = file.at(0, kAudioSignature);
   if (!first) return first.error();
   if (begins_like_adts(*first))
-    return unsupported_aac(
-        "is a raw ADTS stream, whose length is "
-        "unknown");
+    return unsupported_aac("is a raw ADTS stream, whose length is unknown");
   Result<Mp4AudioTrack> audio = read_mp4_audio_track(file);
   if (!audio) return as_audio_error(audio.error());
   constexpr int kMpeg4Audio = 0x40;

@@ -139,7 +139,6 @@ Result<void> read_format(std::span<const uint8_t> chunk, WavHeader& header) {
     return unsupported_audio(kWavName,
                              "holds " + name_of_format(tag) + " of " + std::to_string(bits) +
                                  " bits per sample; PCM of 8 to 32 bits, float32, float64, A-law "
-                                 ""
                                  "and mu-law are supported",
                              "convert it to PCM (sox, ffmpeg)");
   }

@@ -146,8 +146,8 @@ const ErrorCode kTruncated{
 
 const ErrorCode kTooMuchMemory{
     "HR0332", ErrorKind::kResource, "PNG exceeds the memory limit",
-    "libpng exceeded the memory limit for an image of this width, or the machine is out of "
-    "memory. Valid files stay below the limit."};
+    "libpng exceeded the memory limit for an image of this width, or the machine is out of memory. "
+    "Valid files stay below the limit."};
 
 const ErrorCode kWarned{
     "HR0333", ErrorKind::kData, "PNG with anomalies",

@@ -17,18 +17,18 @@ const ErrorCode kDamagedVideo{
 const ErrorCode kEndedMediaProcess{
     "HR0369", ErrorKind::kData, "video decoder crashed or timed out",
     "Videos are decoded in a separate process, so a file that crashes or hangs the decoder costs "
-    "only its own record. That happened here. Earlier and later frames are not affected, and "
-    "the next record gets a new process. If it also happens with intact files, the machine may be "
-    "out of memory (the kernel then kills processes), or the time limit is too short for it."};
+    "only its own record. That happened here. Earlier and later frames are not affected, and the "
+    "next record gets a new process. If it also happens with intact files, the machine may be out "
+    "of memory (the kernel then kills processes), or the time limit is too short for it."};
 
 const ErrorCode kNoMediaProcess{
     "HR0370", ErrorKind::kConfig, "video decoder missing",
     "Videos are decoded by a separate program, headrace-av. With the wheels, it comes from the "
-    "package headrace-media (pip install headrace-media). Built from source, it needs "
-    "libavcodec's headers (apt-get install libavcodec-dev, then install Headrace again), and "
-    "libavcodec itself when it starts (the message names Debian's package). It refuses to run if "
-    "the system does not let it drop its privileges (seccomp); for trusted files, isolate=False "
-    "runs it without the sandbox."};
+    "package headrace-media (pip install headrace-media). Built from source, it needs libavcodec's "
+    "headers (apt-get install libavcodec-dev, then install Headrace again), and libavcodec itself "
+    "when it starts (the message names Debian's package). It refuses to run if the system does not "
+    "let it drop its privileges (seccomp); for trusted files, isolate=False runs it without the "
+    "sandbox."};
 
 const ErrorCode kUndecodableVideo{
     "HR0371", ErrorKind::kUnsupported, "unsupported video codec",

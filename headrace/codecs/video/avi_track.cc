@@ -60,9 +60,7 @@ class AviPackets {
     // The file ends before the time slot of the last packet's second picture, which is therefore
     // never shown.
     if (ahead_ > 1)
-      return corrupt_video(kAviName,
-                           "packs several images without timestamps into "
-                           "a packet");
+      return corrupt_video(kAviName, "packs several images without timestamps into a packet");
     if (ahead_ == 1) {
       track_.packets.pop_back();
       --tick_;
@@ -85,9 +83,7 @@ class AviPackets {
 
   Result<void> add(const AviChunk& chunk) {
     if (chunk.end - chunk.begin > INT32_MAX)
-      return corrupt_video(kAviName,
-                           "a frame of several "
-                           "gigabytes");
+      return corrupt_video(kAviName, "a frame of several gigabytes");
     if (chunk.end == chunk.begin) {  // the previous picture stays
       if (ahead_ > 0) {
         --ahead_;
@@ -247,13 +243,12 @@ Result<VideoTrack> read_avi_track(const ByteRanges& file) {
 
 namespace {
 
-const VideoContainer kAvi{.name = "avi",
-                          .doc =
-                              "AVI, including large files (OpenDML): MPEG-4 (DivX, Xvid), "
-                              "MJPEG.",
-                          .suffixes = {".avi"},
-                          .sniff = begins_like_avi,
-                          .read = read_avi_track};
+const VideoContainer kAvi{
+    .name = "avi",
+    .doc = "AVI, including large files (OpenDML): MPEG-4 (DivX, Xvid), MJPEG.",
+    .suffixes = {".avi"},
+    .sniff = begins_like_avi,
+    .read = read_avi_track};
 const Register<VideoContainer> registered_avi(kAvi);
 
 }  // namespace

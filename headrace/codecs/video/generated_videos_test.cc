@@ -61,8 +61,7 @@ constexpr GeneratedVideo kGeneratedVideos[] = {
     {"mpeg4.mkv", "mpeg4.mp4", "-c copy"},
     {"cropped.mp4", "b_frames.mp4",
      "-c copy -bsf:v h264_metadata=crop_left=10:crop_right=6:crop_top=4:crop_bottom=2 -f matroska "
-     "- "
-     "| ffmpeg -v quiet -y -i - -c copy"},
+     "- | ffmpeg -v quiet -y -i - -c copy"},
 };
 
 class GeneratedVideos : public testing::Test {

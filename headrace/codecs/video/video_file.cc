@@ -31,8 +31,8 @@ Result<VideoTrack> read_video(const ByteRanges& file) {
     return unknown_video("the file is empty", "download the file again, or leave it out");
   }
   return unknown_video("its first bytes match no video container",
-                       "if it is a video (MPEG-TS, a raw stream), remux it once: "
-                       "ffmpeg -fflags +genpts -i FILE -c copy out.mp4; otherwise skip it");
+                       "if it is a video (MPEG-TS, a raw stream), remux it once: ffmpeg -fflags "
+                       "+genpts -i FILE -c copy out.mp4; otherwise skip it");
 }
 
 size_t audio_working_bytes(const VideoTrack& track, const ByteRanges& file) {

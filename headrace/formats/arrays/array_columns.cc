@@ -63,9 +63,8 @@ Param channels_param() {
           .type = ParamType::kString,
           .doc =
               "Position of the channel axis in three-dimensional uint8 arrays of images: "
-              "\"first\", \"last\", or "
-              "\"auto\" (last if the last dimension is 1 to 4 and the first is larger). Batches "
-              "are always channels-first.",
+              "\"first\", \"last\", or \"auto\" (last if the last dimension is 1 to 4 and the "
+              "first is larger). Batches are always channels-first.",
           .fallback = std::string("auto"),
           .choices = {"auto", "first", "last"}};
 }

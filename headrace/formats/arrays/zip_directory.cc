@@ -18,10 +18,10 @@ namespace {
 
 const ErrorCode kDamagedZip{
     "HR0426", ErrorKind::kData, "damaged zip archive",
-    "The archive's directory does not match the file: it was truncated or changed, members "
-    "overlap or share a name, or a checksum is wrong. Archives that are encrypted, split, or use "
-    "a compression other than stored and deflate are not supported either. `unzip -t` checks it "
-    "with another program; np.savez and np.savez_compressed write supported files."};
+    "The archive's directory does not match the file: it was truncated or changed, members overlap "
+    "or share a name, or a checksum is wrong. Archives that are encrypted, split, or use a "
+    "compression other than stored and deflate are not supported either. `unzip -t` checks it with "
+    "another program; np.savez and np.savez_compressed write supported files."};
 
 constexpr uint32_t kEndMark = 0x06054b50, kEnd64Mark = 0x06064b50, kLocator64Mark = 0x07064b50;
 constexpr uint32_t kMemberMark = 0x02014b50, kLocalMark = 0x04034b50;

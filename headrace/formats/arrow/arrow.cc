@@ -119,9 +119,8 @@ const FormatRecord kArrow{
     .name = "arrow",
     .doc =
         "Arrow files (.arrow, .feather, streams too), several of them, or the folder that Hugging "
-        "Face's save_to_disk writes, read through pyarrow; values are read on demand. "
-        "Columns "
-        "are fields as with Parquet; names of classes come from the dataset's features.",
+        "Face's save_to_disk writes, read through pyarrow; values are read on demand. Columns are "
+        "fields as with Parquet; names of classes come from the dataset's features.",
     .example = "hr.open(\"dataset/\", split=\"train\")",
     .params = {python_fields_param(),
                outside_param(),

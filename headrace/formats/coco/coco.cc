@@ -186,9 +186,9 @@ const FormatRecord kCoco{
     .name = "coco",
     .doc =
         "COCO annotations (.json) and the images that they list, ordered by id. Fields: image; "
-        "boxes (-1, 4) float32, labels (-1) int64, crowd (-1) uint8, areas (-1) float32; "
-        "image_id; optionally masks (-1, H, W) uint8, keypoints (-1, K, 3) float32, "
-        "caption and captions. Masks equal pycocotools'.",
+        "boxes (-1, 4) float32, labels (-1) int64, crowd (-1) uint8, areas (-1) float32; image_id; "
+        "optionally masks (-1, H, W) uint8, keypoints (-1, K, 3) float32, caption and captions. "
+        "Masks equal pycocotools'.",
     .example = "hr.coco(\"annotations/instances_train2017.json\", images=\"train2017/\")",
     .params =
         {{.name = "images",
@@ -210,8 +210,7 @@ const FormatRecord kCoco{
           .fallback = std::string("remap"),
           .choices = {"remap", "keep"}},
          flag("masks",
-              "Whether to deliver the field masks, rasterized from polygons and "
-              "run-length codes."),
+              "Whether to deliver the field masks, rasterized from polygons and run-length codes."),
          flag("keypoints", "Whether to deliver the field keypoints: x, y, visibility."),
          {.name = "captions",
           .type = ParamType::kBool,

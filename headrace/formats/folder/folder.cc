@@ -29,8 +29,8 @@ namespace {
 
 const ErrorCode kNotAFolder{
     "HR0403", ErrorKind::kConfig, "not a folder",
-    "The format 'folder' opens a folder of images, but this path is a file. Omit format= to "
-    "detect the format from the file's content."};
+    "The format 'folder' opens a folder of images, but this path is a file. Omit format= to detect "
+    "the format from the file's content."};
 
 const ErrorCode kNoPictures{
     "HR0404", ErrorKind::kConfig, "no images",
@@ -40,10 +40,10 @@ const ErrorCode kNoPictures{
 
 const ErrorCode kEmptyClasses{
     "HR0407", ErrorKind::kConfig, "class without records",
-    "A folder next to the class folders contains no image, audio or video; or it contains no "
-    "image while others do: images take precedence in a dataset, then audio, then video, and "
-    "files of the other types are ignored. If it counted as a class, it would shift the numbers "
-    "of later classes. Remove it, or the images; name the intended classes in classes=, or pass "
+    "A folder next to the class folders contains no image, audio or video; or it contains no image "
+    "while others do: images take precedence in a dataset, then audio, then video, and files of "
+    "the other types are ignored. If it counted as a class, it would shift the numbers of later "
+    "classes. Remove it, or the images; name the intended classes in classes=, or pass "
     "allow_empty=True to count it, as torchvision's ImageFolder does."};
 
 const ErrorCode kNoClassFolders{

@@ -23,10 +23,10 @@ const ErrorCode kParts{
     "HR0419", ErrorKind::kConfig, "images and annotations in separate folders",
     "One folder contains images and another one their annotations (masks, labels), judging by "
     "their names, so they are parts of the same records, not classes. Join them: "
-    "hr.join(hr.open(\"images\"), "
-    "hr.open(\"masks\"), rename={\"image\": \"mask\"}, kinds={\"mask\": \"mask\"}). Convert YOLO "
-    "text files and VOC .xml to COCO once: hr.coco_from_yolo, hr.coco_from_voc. If the folders "
-    "really are classes, name them in classes=."};
+    "hr.join(hr.open(\"images\"), hr.open(\"masks\"), rename={\"image\": \"mask\"}, "
+    "kinds={\"mask\": \"mask\"}). Convert YOLO text files and VOC .xml to COCO once: "
+    "hr.coco_from_yolo, hr.coco_from_voc. If the folders really are classes, name them in "
+    "classes=."};
 
 constexpr std::array<std::string_view, 8> kPictures = {"image", "images", "img",     "imgs",
                                                        "input", "inputs", "picture", "pictures"};

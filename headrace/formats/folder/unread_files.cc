@@ -25,10 +25,9 @@ namespace {
 const ErrorCode kOneClass{
     "HR1401", ErrorKind::kConfig, "table next to a single folder",
     "The folder contains one folder of files and a table (CSV, JSON, .mat, a list), as is common "
-    "for competitions and archives. Opened as class folders, it would have a single class, and "
-    "the table would be ignored. Open the table, with root= for the folder of the files; or open "
-    "the folder "
-    "of the files directly, without the table. If a single class is intended, name it in "
+    "for competitions and archives. Opened as class folders, it would have a single class, and the "
+    "table would be ignored. Open the table, with root= for the folder of the files; or open the "
+    "folder of the files directly, without the table. If a single class is intended, name it in "
     "classes=."};
 
 constexpr size_t kHead = size_t{1} << 16;  // bytes of a file, to see what it contains

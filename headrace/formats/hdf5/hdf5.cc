@@ -324,10 +324,10 @@ const FormatRecord kHdf5{
     .doc =
         "Datasets of an HDF5 file (.h5, .hdf5), or of several, as fields; records are indexed by "
         "the first dimension. Read by Headrace itself, not by libhdf5: contiguous, compact and "
-        "chunked "
-        "data, with deflate, shuffle, fletcher32 and lzf. uint8 arrays named image, images or x "
-        "are images, integers or strings named label, labels, target or y are labels, sequences "
-        "of bytes that hold encoded images are decoded. Links to other files are rejected.",
+        "chunked data, with deflate, shuffle, fletcher32 and lzf. uint8 arrays named image, images "
+        "or x are images, integers or strings named label, labels, target or y are labels, "
+        "sequences of bytes that hold encoded images are decoded. Links to other files are "
+        "rejected.",
     .example = "hr.open(\"train.h5\", fields=[\"image=/train/x\", \"label=/train/y\"])",
     .params =
         {{.name = "fields",

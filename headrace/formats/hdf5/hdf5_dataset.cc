@@ -98,8 +98,7 @@ void Hdf5Dataset::check_sizes() {
     row_shape_.push_back(static_cast<int64_t>(space_.sizes[i]));
     if (space_.sizes[i] > INT64_MAX || !multiply(row, space_.sizes[i]) || row > kMaxRowBytes) {
       throw Exception(hdf5_too_large(file_.file(), "a record has more than 2 GiB",
-                                     "store it as several "
-                                     "records"));
+                                     "store it as several records"));
     }
   }
   if (row == 0) {

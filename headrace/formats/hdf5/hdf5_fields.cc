@@ -19,8 +19,8 @@ const ErrorCode kDoNotFit{
     "HR0492", ErrorKind::kConfig, "datasets do not match",
     "The fields of an HDF5 file are datasets whose first dimension indexes the records; all must "
     "have the same length. By default, all datasets with the most common length are used. If that "
-    "is ambiguous, "
-    "or not what you want, select them: fields=['image=/train/x', 'label=/train/y']."};
+    "is ambiguous, or not what you want, select them: fields=['image=/train/x', "
+    "'label=/train/y']."};
 
 constexpr uint64_t kMaxPictureBytes = uint64_t{1} << 26;  // read to detect what a value is
 

@@ -27,15 +27,14 @@ const ErrorCode kUnsupported{
 const ErrorCode kTooLarge{
     "HR0493", ErrorKind::kResource, "HDF5 file declares impossible sizes",
     "The file declares sizes that do not match its bytes, or chunks or records that are too large "
-    "to fit into memory (a chunk may have 256 MiB). Rewrite a genuine dataset with "
-    "smaller chunks; do not read a file of unknown origin."};
+    "to fit into memory (a chunk may have 256 MiB). Rewrite a genuine dataset with smaller chunks; "
+    "do not read a file of unknown origin."};
 
 const ErrorCode kLeadsOutside{
     "HR0494", ErrorKind::kUnsupported, "HDF5 file refers to other files",
-    "An external link, external storage or a virtual dataset refers to other files, so a "
-    "malicious file could read any file on this machine. Such references are never followed, not "
-    "even with trusted=True. Copy the data into the file (h5repack, or h5py), or open the other "
-    "files "
+    "An external link, external storage or a virtual dataset refers to other files, so a malicious "
+    "file could read any file on this machine. Such references are never followed, not even with "
+    "trusted=True. Copy the data into the file (h5repack, or h5py), or open the other files "
     "directly."};
 
 constexpr std::array<uint8_t, 8> kSignature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
@@ -166,11 +165,10 @@ void Hdf5File::read_superblock() {
   }
   const std::vector<uint8_t> version = read(8, 1, "the superblock");
   if (version[0] > 3) {
-    throw Exception(hdf5_unsupported(file_,
-                                     "superblock version " + std::to_string(version[0]) +
-                                         ", but only 0 to 3 are "
-                                         "supported",
-                                     "write it with libver=('earliest', 'v114')"));
+    throw Exception(hdf5_unsupported(
+        file_,
+        "superblock version " + std::to_string(version[0]) + ", but only 0 to 3 are supported",
+        "write it with libver=('earliest', 'v114')"));
   }
   if (version[0] < 2) {
     read_old_superblock(version[0]);

@@ -31,8 +31,7 @@ const ErrorCode kBadList{
     "HR0410", ErrorKind::kData, "invalid file list",
     "Each line of a list file contains a path and a label, separated as in the first line: by a "
     "comma (in .csv also a semicolon), a tab or spaces. Or every line contains only a path. Paths "
-    "are "
-    "relative to the list's folder. Empty lines, lines that begin with #, and a header are "
+    "are relative to the list's folder. Empty lines, lines that begin with #, and a header are "
     "skipped. Labels are either all integers or all names."};
 
 constexpr size_t kMaxBytes = size_t{1} << 30;
@@ -368,8 +367,7 @@ SourcePtr open_list_file(const std::string& path, const Arguments& arguments, co
     labels = labels_of(list, path, std::move(given));
   } else if (given) {
     bad_line(path, list.lines[0], "there are no labels, but classes= is given",
-             "add labels to "
-             "the lines");
+             "add labels to the lines");
   }
   std::string folder = folder_of_paths(path, arguments);
   refuse_mistaken_lines(list, path, folder);

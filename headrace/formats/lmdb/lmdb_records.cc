@@ -15,16 +15,16 @@ namespace {
 
 const ErrorCode kBadPage{
     "HR0482", ErrorKind::kData, "damaged page in an LMDB environment",
-    "A page, or an entry of one, contradicts itself or the rest of the file: a page number "
-    "outside the file, a page reached twice, a value longer than its space. All data that depends "
-    "on it is one bad record, and on_error decides what happens; everything else is read. Copy the "
+    "A page, or an entry of one, contradicts itself or the rest of the file: a page number outside "
+    "the file, a page reached twice, a value longer than its space. All data that depends on it is "
+    "one bad record, and on_error decides what happens; everything else is read. Copy the "
     "environment again, or rewrite it with mdb_copy -c if LMDB itself can still read it."};
 
 const ErrorCode kNoDatabase{
     "HR0483", ErrorKind::kConfig, "LMDB database not found",
     "An environment contains one unnamed database and any number of named ones. database= selects "
-    "a "
-    "named one; without it the unnamed one is read, or the only named one if nothing else exists."};
+    "a named one; without it the unnamed one is read, or the only named one if nothing else "
+    "exists."};
 
 constexpr size_t kMaxNames = 1000;
 

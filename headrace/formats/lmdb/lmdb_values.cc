@@ -20,8 +20,8 @@ const ErrorCode kOtherValues{
 
 const ErrorCode kBadValue{
     "HR0485", ErrorKind::kData, "invalid value in an LMDB database",
-    "The value differs from the others of its database: its message is damaged, or its image has "
-    "a different size or type from the first ones. Only this record is bad, and on_error decides "
+    "The value differs from the others of its database: its message is damaged, or its image has a "
+    "different size or type from the first ones. Only this record is bad, and on_error decides "
     "what happens to it."};
 
 // Pickle protocols 2 to 5: begins with an opcode and the protocol, and ends with STOP.
@@ -127,8 +127,8 @@ std::unique_ptr<LmdbValues> guessed(std::span<const ValueBytes> samples,
           std::string("the values are ") +
               (pickles ? "pickles, and loading one can run arbitrary code"
                        : "msgpack messages, whose layout is specific to their writer"),
-          "write the images' bytes as values, give headrace.open an object with len() and [i], "
-          "or read the values unchanged with values=\"bytes\"");
+          "write the images' bytes as values, give headrace.open an object with len() and [i], or "
+          "read the values unchanged with values=\"bytes\"");
   }
   std::string why;
   return datum_if_most(samples, options, why);

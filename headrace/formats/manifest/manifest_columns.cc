@@ -23,8 +23,7 @@ const ErrorCode kBadManifestValue{
     "HR0438", ErrorKind::kData, "invalid value in a manifest",
     "Each column of a manifest contains one type of value: paths, labels, numbers or text. The "
     "message gives the line with a different type, or an empty value. missing=\"fill\" reads "
-    "absent numbers "
-    "as NaN and absent text as empty; paths and labels are always required."};
+    "absent numbers as NaN and absent text as empty; paths and labels are always required."};
 
 namespace {
 

@@ -93,9 +93,7 @@ class CsvReader {
 
   ManifestTable read() {
     if (!begin() || !next())
-      bad_manifest_line(file_, 1, "an empty file",
-                        "the first line must be "
-                        "a header");
+      bad_manifest_line(file_, 1, "an empty file", "the first line must be a header");
     header();
     while (next()) record();
     return std::move(table_);

@@ -275,8 +275,7 @@ const FormatRecord kMds{
     .doc =
         "A folder of MDS shards with their index.json, as written by MosaicML Streaming's "
         "MDSWriter, uncompressed or compressed with Zstandard or gzip. Records are the samples in "
-        "the "
-        "index's order. Fields: the columns, by their encodings.",
+        "the index's order. Fields: the columns, by their encodings.",
     .example = "hr.open(\"mds/train/\")",
     .params = {{.name = "columns",
                 .type = ParamType::kStrings,

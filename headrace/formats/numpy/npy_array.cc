@@ -83,9 +83,8 @@ FilePart in_c_order(const NpyHeader& header, const NpyPlace& place) {
   if (header.data_bytes > kMaxTransposed) {
     fail(unsupported_array(place.path,
                            "it has " + with_commas(static_cast<int64_t>(header.data_bytes)) +
-                               " bytes in Fortran order, which scatters each record over the "
-                               "file; only arrays of up to 1 GiB are converted to C order in "
-                               "memory",
+                               " bytes in Fortran order, which scatters each record over the file; "
+                               "only arrays of up to 1 GiB are converted to C order in memory",
                            "np.save(path, np.ascontiguousarray(np.load(path, mmap_mode=\"r\")))"),
          place);
   }

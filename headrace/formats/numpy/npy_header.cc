@@ -125,8 +125,7 @@ Error not_read(const std::string& path, const std::string& descr, char kind) {
       return unsupported_array(path, "it contains Python objects (dtype object), which are pickled",
                                "loading a pickle runs code; convert a file that you trust to a "
                                "plain array: np.save(path, np.stack(np.load(path, "
-                               "allow_pickle=True)), "
-                               "allow_pickle=False)");
+                               "allow_pickle=True)), allow_pickle=False)");
     case 'c':
       return unsupported_array(path, what + ", complex numbers",
                                "np.save(path, np.stack([a.real, a.imag], axis=-1))");

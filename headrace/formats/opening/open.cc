@@ -21,9 +21,9 @@ namespace {
 
 const ErrorCode kNotRecognized{
     "HR0401", ErrorKind::kConfig, "format not recognized",
-    "No format recognizes this path. `headrace formats` lists the available ones. Use format= "
-    "when files have unusual names; pass images from several places as lists: "
-    "hr.records(image=[...], label=[...])."};
+    "No format recognizes this path. `headrace formats` lists the available ones. Use format= when "
+    "files have unusual names; pass images from several places as lists: hr.records(image=[...], "
+    "label=[...])."};
 
 const ErrorCode kNothingThere{
     "HR0402", ErrorKind::kStorage, "file or folder not found",
@@ -96,8 +96,8 @@ const FormatRecord& named_format(const std::string& name) {
 
 const ErrorCode kOneFile{
     "HR0418", ErrorKind::kConfig, "format takes a single file",
-    "This format opens one file or one folder, but the path is a pattern or a list. Open "
-    "them one by one and combine them with hr.concat(...)."};
+    "This format opens one file or one folder, but the path is a pattern or a list. Open them one "
+    "by one and combine them with hr.concat(...)."};
 
 const FormatRecord& format_of(const std::string& path) {
   std::vector<const FormatRecord*> formats = Registry<FormatRecord>::all();
@@ -153,9 +153,7 @@ SourcePtr open_source(const std::string& given, const std::map<std::string, Para
   if (!format) format = &format_of(first);
   if (several && !format->shards) {
     raise(kOneFile,
-          "the format \"" + std::string(format->name) +
-              "\" does not support several "
-              "files",
+          "the format \"" + std::string(format->name) + "\" does not support several files",
           "hr.concat(hr.open(...), hr.open(...))");
   }
   const Arguments checked(format->name, format->params,

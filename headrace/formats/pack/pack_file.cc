@@ -206,9 +206,7 @@ Result<void> PackFile::load_page_list(const PackTail& tail) {
     }
   }
   if (pages_.empty() != (records_ == 0))
-    return damaged_index(
-        "its pages do not contain its "
-        "records");
+    return damaged_index("its pages do not contain its records");
   return {};
 }
 

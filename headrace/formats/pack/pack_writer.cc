@@ -50,8 +50,7 @@ int open_for_writing(const std::string& path, int flags) {
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(descriptor);
       raise(kBusy, "another process is writing " + path,
-            "wait until it has finished, or choose "
-            "another name");
+            "wait until it has finished, or choose another name");
     }
     // Between open() and lock, the previous owner may have renamed its file.
     struct stat mine{}, named{};

@@ -21,8 +21,8 @@ namespace {
 const ErrorCode kNothingToRead{
     "HR0478", ErrorKind::kConfig, "no usable fields in RecordIO files",
     "Either the RecordIO files contain no readable record, so their fields are unknown, or "
-    "label_dtype= or label_shape= does not match the labels. Check the path; copy or recreate "
-    "the files."};
+    "label_dtype= or label_shape= does not match the labels. Check the path; copy or recreate the "
+    "files."};
 
 const ErrorCode kBadIndex{
     "HR0479", ErrorKind::kConfig, "invalid RecordIO index",

@@ -18,10 +18,10 @@ namespace {
 const ErrorCode kBadFields{
     "HR0474", ErrorKind::kConfig, "invalid TFRecord fields",
     "Write a field of a TFRecord as \"NAME=FEATURE\", or as \"NAME=FEATURE:TYPE[SHAPE]\" to avoid "
-    "inference: types are image, mask, label, text, bytes, and dtypes (int64 and float32 for "
-    "lists of numbers, any for bytes that hold an array), and the first dimension of a shape may "
-    "be -1. Lists of several byte strings, and features whose type varies between records, cannot "
-    "be a field."};
+    "inference: types are image, mask, label, text, bytes, and dtypes (int64 and float32 for lists "
+    "of numbers, any for bytes that hold an array), and the first dimension of a shape may be -1. "
+    "Lists of several byte strings, and features whose type varies between records, cannot be a "
+    "field."};
 
 constexpr int64_t kMaxElements = int64_t{1} << 40;
 
@@ -201,8 +201,7 @@ FieldSpec parse_spec(const std::string& text) {
     rest.remove_prefix(equals + 1);
     if (!is_word(out.name)) {
       bad_field(text, "a field name must be an identifier",
-                "use letters, digits and _, not "
-                "starting with a digit");
+                "use letters, digits and _, not starting with a digit");
     }
     if (is_reserved_field(out.name)) {
       bad_field(text, "every source has a field '" + out.name + "' already", "choose another name");

@@ -18,8 +18,8 @@ const ErrorCode kBadFeature{
     "HR0473", ErrorKind::kData, "missing or unexpected feature",
     "A record lacks a feature that is a field, or has it with a different type or number of "
     "values. Unless specified, fields are inferred from some of the records: "
-    "fields=[\"NAME=FEATURE:TYPE[-1]\"] allows any number of values, missing=\"empty\" "
-    "substitutes empty text and bytes, and fields= can omit the feature."};
+    "fields=[\"NAME=FEATURE:TYPE[-1]\"] allows any number of values, missing=\"empty\" substitutes "
+    "empty text and bytes, and fields= can omit the feature."};
 
 class Converter {
  public:
@@ -142,8 +142,7 @@ class Converter {
       case TfKind::kBytes:
         if (count != 1) {
           return refuse("it contains " + count_text(feature.count(), "byte string") +
-                            ", but an array is "
-                            "one byte string",
+                            ", but an array is one byte string",
                         "fields= can exclude it");
         }
         if (feature.total_bytes() % size_of(dtype) == 0) return feature.total_bytes();

@@ -173,8 +173,7 @@ Probed look_at(const FileSet& files, const ContainerIndex& index) {
 [[noreturn]] void raise_nothing_readable(const std::string& path, const ContainerIndex& index) {
   if (index.damage.empty()) {
     raise(kNothingToRead, "there is no record in " + path,
-          "check the path, and the program that "
-          "wrote it");
+          "check the path, and the program that wrote it");
   }
   raise(kNothingToRead,
         "no record of " + path + " can be read; the first damage: " + index.damage.front().what,

@@ -17,8 +17,7 @@ const ErrorCode kBadFrame{
     "HR0470", ErrorKind::kData, "damaged TFRecord",
     "The length of a record in a TFRecord file does not match its checksum, or extends beyond the "
     "end of the file. The start of the next record is unknown, so the rest of that file counts as "
-    "one "
-    "bad record; earlier records and other files are read. An interrupted copy is the usual "
+    "one bad record; earlier records and other files are read. An interrupted copy is the usual "
     "cause: copy or recreate the file."};
 
 const ErrorCode kBadChecksum{

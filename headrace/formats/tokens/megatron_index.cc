@@ -97,8 +97,7 @@ Layout read_layout(const File& file) {
   }
   if (const auto version = little<uint64_t>(header.data() + kVersionAt); version != 1) {
     throw Exception(unsupported_array(path, "its version is " + std::to_string(version),
-                                      "only version 1 is "
-                                      "supported"));
+                                      "only version 1 is supported"));
   }
   const std::optional<DType> dtype = integer_of(header[kDtypeAt]);
   if (!dtype) {

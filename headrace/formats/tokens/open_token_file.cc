@@ -23,8 +23,8 @@ const ErrorCode kUnlikelyDtype{
 
 const ErrorCode kOtherDtype{
     "HR1441", ErrorKind::kConfig, "dtype differs from the file's header",
-    "The header of a .npy, of llm.c's .bin or of Megatron's .idx declares the dtype of its "
-    "tokens, but dtype= differs from it. Omit dtype=, which is for files without a header."};
+    "The header of a .npy, of llm.c's .bin or of Megatron's .idx declares the dtype of its tokens, "
+    "but dtype= differs from it. Omit dtype=, which is for files without a header."};
 
 constexpr size_t kLlmHeader = 1024;  // 256 int32 numbers: magic, version, tokens, zeros
 struct LlmKind {
@@ -118,8 +118,7 @@ TokenFile npy_file(const std::string& path) {
     throw Exception(unsupported_array(
         path,
         "it has shape " + tuple_text(header.shape) +
-            ", but tokens must be a "
-            "one-dimensional array of integers",
+            ", but tokens must be a one-dimensional array of integers",
         "np.save(path, tokens.reshape(-1)); hr.npy(path) reads arrays of any shape"));
   }
   return {.path = path,

@@ -14,10 +14,9 @@ namespace {
 
 const ErrorCode kNoWindows{
     "HR1443", ErrorKind::kConfig, "token windows do not fit",
-    "Windows are taken from the tokens of each file. At least one file must be long enough for "
-    "one window plus one token for the targets. If the last window is padded, pad and "
-    "ignore_index must fit "
-    "into the delivered dtype."};
+    "Windows are taken from the tokens of each file. At least one file must be long enough for one "
+    "window plus one token for the targets. If the last window is padded, pad and ignore_index "
+    "must fit into the delivered dtype."};
 
 constexpr size_t kInputs = 0, kTargets = 1;
 

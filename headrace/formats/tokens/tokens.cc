@@ -17,8 +17,8 @@ namespace {
 
 const ErrorCode kDocumentsUnknown{
     "HR1445", ErrorKind::kConfig, "documents of a token file are unknown",
-    "window=None makes one record per document. Megatron's .idx contains the ends of documents; "
-    "in other files, a token marks them: pass its id as eos= (50256 for GPT-2's <|endoftext|>)."};
+    "window=None makes one record per document. Megatron's .idx contains the ends of documents; in "
+    "other files, a token marks them: pass its id as eos= (50256 for GPT-2's <|endoftext|>)."};
 
 LastWindow last_from(const std::string& name) {
   return name == "pad"       ? LastWindow::kPad

@@ -17,11 +17,10 @@ namespace {
 const ErrorCode kDamaged{
     "HR0464", ErrorKind::kData, "damaged tar archive",
     "A header of the archive is invalid, or a member is longer than the rest of the file: it was "
-    "truncated or changed, or its writer was killed. Members before that offset are used; the "
-    "rest is one bad record. Data after the end of the archive is rejected on opening, because "
-    "tar stops there and would read only the first of several archives joined with cat. Copy or "
-    "recreate "
-    "the archive; `tar tf` shows whether other programs can read it."};
+    "truncated or changed, or its writer was killed. Members before that offset are used; the rest "
+    "is one bad record. Data after the end of the archive is rejected on opening, because tar "
+    "stops there and would read only the first of several archives joined with cat. Copy or "
+    "recreate the archive; `tar tf` shows whether other programs can read it."};
 
 const ErrorCode kNotRead{
     "HR0465", ErrorKind::kUnsupported, "unsupported tar feature",
@@ -175,10 +174,7 @@ Result<bool> TarWalker::step(TarMember& out, bool& extended) {
     return false;
   }
   if (!checksum_fits(header))
-    return damaged(
-        "there is no valid header where one was expected: "
-        "its checksum",
-        at_);
+    return damaged("there is no valid header where one was expected: its checksum", at_);
   const std::optional<uint64_t> stored = number_in(header.subspan(124, 12));
   if (!stored) return damaged("the size of a member is not a number", at_);
   const char type = static_cast<char>(header_[156]);

@@ -16,9 +16,8 @@ namespace {
 const ErrorCode kBadField{
     "HR0467", ErrorKind::kConfig, "invalid WebDataset field",
     "fields= selects components by extension (alternatives are separated by a semicolon), with an "
-    "optional field name: fields=[\"image=jpg;png\", \"label=cls\"]. json_fields= names members "
-    "of the "
-    "JSON component and their types (int64, float32, float64, text): "
+    "optional field name: fields=[\"image=jpg;png\", \"label=cls\"]. json_fields= names members of "
+    "the JSON component and their types (int64, float32, float64, text): "
     "json_fields=[\"width:int64\", \"year=meta.date.year:int64\"]. Pickles (.pyd, .pkl, .pickle, "
     ".pth) can run arbitrary code when loaded, so they cannot be fields."};
 

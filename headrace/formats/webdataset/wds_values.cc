@@ -18,9 +18,8 @@ const ErrorCode kBadSample{
     "HR0466", ErrorKind::kData, "invalid sample",
     "A sample of a WebDataset lacks a component that is a field, has it twice, or has a component "
     "whose content does not match its extension (cls: an integer or a class name; txt and json: "
-    "UTF-8; "
-    "npy: an array of numbers). missing=\"skip\" skips samples that lack a component; fields= "
-    "selects the components that are fields."};
+    "UTF-8; npy: an array of numbers). missing=\"skip\" skips samples that lack a component; "
+    "fields= selects the components that are fields."};
 
 Result<NpyHeader> npy_header(std::span<const uint8_t> bytes, uint64_t size) {
   const ReadBytes read = [&](uint64_t offset, std::span<uint8_t> out) -> Result<void> {

@@ -216,18 +216,17 @@ const FormatRecord kWebDataset{
     .name = "webdataset",
     .doc =
         "Tar archives (v7, ustar, GNU, PAX), one or many, plain or compressed with gzip or "
-        "Zstandard. Consecutive members whose names are equal up to the first dot are one "
-        "record, as in WebDataset; their extensions are the fields: images (image), cls "
-        "(label), txt (text), json, npy, others as bytes. For archives of images in folders, the "
-        "folder is the label. Nothing is unpickled.",
+        "Zstandard. Consecutive members whose names are equal up to the first dot are one record, "
+        "as in WebDataset; their extensions are the fields: images (image), cls (label), txt "
+        "(text), json, npy, others as bytes. For archives of images in folders, the folder is the "
+        "label. Nothing is unpickled.",
     .example = "hr.open(\"train-{0000..0146}.tar\")",
     .params =
         {{.name = "fields",
           .type = ParamType::kStrings,
           .doc = "The components to read, by extension, with alternatives separated by a "
-                 "semicolon and an optional field name: "
-                 "[\"image=jpg;png\", \"label=cls\", \"mask=seg.png\"]. None: all components that "
-                 "at least half of the samples have."},
+                 "semicolon and an optional field name: [\"image=jpg;png\", \"label=cls\", "
+                 "\"mask=seg.png\"]. None: all components that at least half of the samples have."},
          {.name = "missing",
           .type = ParamType::kString,
           .doc = "What to do with a sample that lacks a field: \"error\" makes it a bad record, "

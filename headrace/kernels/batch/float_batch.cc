@@ -12,8 +12,7 @@ namespace {
 const ErrorCode kBadMap{
     "HR0864", ErrorKind::kConfig, "unsupported value range for a batch kernel",
     "On a device, float32, float16 and bfloat16 images are cast among these types and normalized, "
-    "in "
-    "at most four transforms, by a mean and a nonzero standard deviation per channel."};
+    "in at most four transforms, by a mean and a nonzero standard deviation per channel."};
 
 void check_dtype(DType dtype) {
   if (dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16) return;

@@ -24,8 +24,8 @@ const OpRecord kRandomClip{
         "Keeps a random segment of an audio clip.\n\n"
         "Audio, (channels, frames), becomes (channels, num_frames). Every position is equally "
         "likely; all audio fields of a record are cropped at the same fraction of their length. "
-        "Only what "
-        "is kept is decoded. An audio clip that is shorter is a data error unless pad_if_needed.",
+        "Only what is kept is decoded. An audio clip that is shorter is a data error unless "
+        "pad_if_needed.",
     .page = {.unseen = "it works on audio: [audio](audio.md)"},
     .params = {num_frames_param(),
                pad_if_needed_param(

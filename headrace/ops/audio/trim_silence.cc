@@ -96,9 +96,8 @@ const OpRecord kTrimSilence{
     .doc =
         "Removes silence at both ends of an audio clip.\n\n"
         "Audio, (channels, frames), becomes (channels, remaining frames): from the first to the "
-        "last window whose power is at most top_db below the loudest window's, in any channel. "
-        "All of the audio is decoded; the resulting "
-        "length is not known in advance.",
+        "last window whose power is at most top_db below the loudest window's, in any channel. All "
+        "of the audio is decoded; the resulting length is not known in advance.",
     .page = {.unseen = "it works on audio: [audio](audio.md)"},
     .params = {{.name = "top_db",
                 .type = ParamType::kFloat,

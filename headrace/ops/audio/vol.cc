@@ -34,9 +34,7 @@ std::unique_ptr<Op> make_vol(const Arguments& arguments) {
                            "gain_type=\"db\" allows negative gains");
   }
   if (type == "power" && gain == 0)
-    raise_invalid_argument("Vol",
-                           "gain must be positive if "
-                           "gain_type is \"power\"");
+    raise_invalid_argument("Vol", "gain must be positive if gain_type is \"power\"");
   double ratio = gain;
   if (type == "power") ratio = std::pow(10.0, 10 * std::log10(gain) / 20);
   if (type == "db") ratio = std::pow(10.0, gain / 20);

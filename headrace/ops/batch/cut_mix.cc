@@ -72,9 +72,9 @@ const OpRecord kCutMix{
         "mixes labels in proportion.\n\n"
         "Images, (C, H, W) of float32, float16 or bfloat16, keep shape and dtype; labels, one "
         "int64 each, become float32 (num_classes), which sums to 1. It runs once the batch is "
-        "filled, over groups of positions of the epoch, so its result does not depend on ranks; "
-        "no transform of its fields can follow it. All frames of a video clip share one box. "
-        "Boxes, keypoints and masks cannot be mixed: a pipeline with them is rejected (HR0133).",
+        "filled, over groups of positions of the epoch, so its result does not depend on ranks; no "
+        "transform of its fields can follow it. All frames of a video clip share one box. Boxes, "
+        "keypoints and masks cannot be mixed: a pipeline with them is rejected (HR0133).",
     .page = {.section = "Batch mixing",
              .step = "T.CutMix(num_classes=4, group=4, uint8=True)",
              .boxes = false},

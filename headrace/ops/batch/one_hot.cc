@@ -13,8 +13,8 @@ namespace {
 const ErrorCode kNoSuchClass{
     "HR0530", ErrorKind::kData, "label beyond num_classes",
     "A label is not in the range 0 to num_classes - 1, so it cannot be one-hot encoded. "
-    "num_classes must be the largest label plus one: either it is too small, or the record's "
-    "label is wrong (-1 for \"unknown\", labels that start at 1)."};
+    "num_classes must be the largest label plus one: either it is too small, or the record's label "
+    "is wrong (-1 for \"unknown\", labels that start at 1)."};
 
 class OneHot final : public Op {
  public:

@@ -36,8 +36,7 @@ const OpRecord kAdjustContrast{
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
         "unchanged, and so are masks. It needs the mean of the whole image, so earlier transforms "
         "are executed first, which adds a pass. Above 65,793 pixels torch rounds its mean in "
-        "another order, "
-        "and values may differ by 1.",
+        "another order, and values may differ by 1.",
     .page = {.section = "Color transforms", .step = "T.AdjustContrast(1.8)"},
     .params = {{.name = "contrast_factor",
                 .type = ParamType::kFloat,

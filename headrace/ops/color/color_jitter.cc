@@ -93,8 +93,7 @@ const OpRecord kColorJitter{
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
         "unchanged, and so are masks. Contrast needs the mean of the whole image, so earlier "
         "transforms are executed first, which adds a pass; without contrast there is no extra "
-        "pass. A gray "
-        "image has neither saturation nor hue.",
+        "pass. A gray image has neither saturation nor hue.",
     .page = {.section = "Color transforms", .step = "T.ColorJitter(0.4, 0.4, 0.4, 0.1)"},
     .params = {jitter_param("brightness",
                             "x: a factor from [max(0, 1 - x), 1 + x]; or (smallest, largest)."),

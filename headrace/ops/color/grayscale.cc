@@ -21,8 +21,8 @@ const OpRecord kGrayscale{
         "Converts images to grayscale.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32: they get "
         "num_output_channels equal channels, and keep their dtype. Masks are unchanged. "
-        "torchvision and Pillow round differently: half of all colors differ by 1. Decoders "
-        "always convert to grayscale as Pillow does.",
+        "torchvision and Pillow round differently: half of all colors differ by 1. Decoders always "
+        "convert to grayscale as Pillow does.",
     .page = {.section = "Color transforms", .step = "T.Grayscale(3)"},
     .params = {{.name = "num_output_channels",
                 .type = ParamType::kInt,

@@ -113,8 +113,8 @@ const OpRecord kHueSaturationValue{
     .doc =
         "Shifts hue, saturation and value of an image at random, with probability p.\n\n"
         "Images of three channels, (3, H, W), uint8; shape and dtype are unchanged, and so are "
-        "masks. H, S and V have 8 bits each, as in OpenCV: hue from 0 to 179, the others from 0 "
-        "to 255; so nine out of ten colors change slightly even without a shift. Gray pixels stay "
+        "masks. H, S and V have 8 bits each, as in OpenCV: hue from 0 to 179, the others from 0 to "
+        "255; so nine out of ten colors change slightly even without a shift. Gray pixels stay "
         "gray.",
     .page = {.section = "Color transforms", .step = "T.HueSaturationValue(40, 60, 40, p=1.0)"},
     .params = {limit_param("hue_shift_limit",

@@ -28,9 +28,8 @@ const OpRecord kRandomEqualize{
         "Spreads the values of each channel evenly over 0 to 255, with probability p.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
         "unchanged, and so are masks. It needs a histogram of the whole image, so earlier "
-        "transforms are executed first, which adds a pass. Floats are equalized in steps of "
-        "1/255, as in torchvision; "
-        "values outside 0 to 1 count as 0 or 1.",
+        "transforms are executed first, which adds a pass. Floats are equalized in steps of 1/255, "
+        "as in torchvision; values outside 0 to 1 count as 0 or 1.",
     .page = {.section = "Color transforms", .step = "T.RandomEqualize(1.0)"},
     .params = {probability_param("Probability of equalizing a record's images.")},
     .oracle = "torchvision v2's equalize, and Pillow's ImageOps.equalize, bit for bit",

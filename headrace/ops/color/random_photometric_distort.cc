@@ -87,8 +87,8 @@ const OpRecord kRandomPhotometricDistort{
         "Changes brightness, contrast, saturation, hue and the order of channels, each with "
         "probability p, as for training SSD.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
-        "unchanged, and so are masks. Contrast, if drawn, needs the mean of the whole image, "
-        "which adds a pass.",
+        "unchanged, and so are masks. Contrast, if drawn, needs the mean of the whole image, which "
+        "adds a pass.",
     .page = {.section = "Color transforms", .step = "T.RandomPhotometricDistort(p=0.9)"},
     .params = {distort_param("brightness", "Smallest and largest factor.", {0.875, 1.125}, 0,
                              kNoLargest),

@@ -18,8 +18,8 @@ namespace {
 const ErrorCode kTooManyRows{
     "HR0515", ErrorKind::kResource, "anchor rows exceed the memory limit",
     "EncodeBoxes gives each field of the row group one row per anchor; for masks or keypoints, "
-    "that exceeds one record's share of memory_limit. Omit such fields from the batch, with "
-    "the loader's fields=, or from the row group."};
+    "that exceeds one record's share of memory_limit. Omit such fields from the batch, with the "
+    "loader's fields=, or from the row group."};
 
 using Quad = std::array<float, 4>;
 

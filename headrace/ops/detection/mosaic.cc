@@ -179,15 +179,14 @@ std::unique_ptr<Op> make_mosaic(const Arguments& arguments) {
 const OpRecord kMosaic{
     .name = "Mosaic",
     .doc =
-        "Puts a record and three others of the epoch on one canvas around a random center "
-        "(YOLO's mosaic).\n\n"
+        "Puts a record and three others of the epoch on one canvas around a random center (YOLO's "
+        "mosaic).\n\n"
         "Images and masks, (C, H, W), uint8, become (C, 2 size[0], 2 size[1]): the record's own "
-        "image at the top left of the center, the others at the top right, bottom left and "
-        "bottom right, each resized to fit into size, touching the center and clipped at the "
-        "canvas. Boxes, (rows, 4), follow their images, and the rows of all four are "
-        "concatenated, with those of their row group; other fields are the record's own. A "
-        "RandomAffine or a crop after it restores the usual size; then only the visible part of "
-        "each image is decoded.",
+        "image at the top left of the center, the others at the top right, bottom left and bottom "
+        "right, each resized to fit into size, touching the center and clipped at the canvas. "
+        "Boxes, (rows, 4), follow their images, and the rows of all four are concatenated, with "
+        "those of their row group; other fields are the record's own. A RandomAffine or a crop "
+        "after it restores the usual size; then only the visible part of each image is decoded.",
     .page = {.section = "Detection transforms", .step = "T.Mosaic((100, 130))"},
     .params =
         {{.name = "size",
@@ -221,8 +220,7 @@ const OpRecord kMosaic{
           .doc =
               "Draw the other records from the last this many positions before the record's own, "
               "as other loaders draw from recently decoded images. Each image is then decoded "
-              "once, "
-              "whole, and kept for reuse. None: draw from the whole epoch.",
+              "once, whole, and kept for reuse. None: draw from the whole epoch.",
           .minimum = 1,
           .maximum = 1 << 20}},
     .oracle =

@@ -244,16 +244,15 @@ const OpRecord kRandomBBoxCrop{
           .min_count = 1},
          bbox_range_param(
              "aspect_ratio",
-             "Smallest and largest width / height of the window, relative to the image's: "
-             "1 is the image's own ratio. If both are equal, the ratio is exact.",
+             "Smallest and largest width / height of the window, relative to the image's: 1 is the "
+             "image's own ratio. If both are equal, the ratio is exact.",
              1e-6, 1e6),
          bbox_range_param("scaling", "Smallest and largest fraction of the edges.", 1e-6, 1),
          bbox_count_param("num_attempts", "Number of windows to try per threshold.", 1, 1),
          bbox_count_param(
              "total_num_attempts",
              "Maximum number of windows to try; after that, the one with the largest overlap is "
-             "used. 0: up to "
-             "10,000 (DALI continues forever), then the image is unchanged.",
+             "used. 0: up to 10,000 (DALI continues forever), then the image is unchanged.",
              0, 0),
          bbox_flag_param("all_boxes_above_threshold",
                          "Whether every box must have that overlap, instead of only one."),

@@ -17,9 +17,7 @@ class CornerCrop final : public PictureOp {
     return follow_by_size(context, [&](Size canvas) -> Result<Geometry> {
       const int free_x = canvas.width - size_.width, free_y = canvas.height - size_.height;
       if (free_x < 0 || free_y < 0)
-        return too_small(kCorner, canvas, size_,
-                         "put a Resize before "
-                         "it");
+        return too_small(kCorner, canvas, size_, "put a Resize before it");
       const Window window{right_ ? free_x : 0, bottom_ ? free_y : 0, size_.width, size_.height};
       return Geometry().crop(window);
     });

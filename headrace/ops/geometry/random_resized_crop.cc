@@ -48,8 +48,8 @@ const OpRecord kRandomResizedCrop{
         "Crops a random part of a record's images and resizes it, the same part for all.\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype is "
         "unchanged. All images of a record must have one size. The window's fraction of the area "
-        "is uniform in scale, its width / height log-uniform in ratio; after ten draws that do "
-        "not fit, the largest central window with an allowed ratio is used.",
+        "is uniform in scale, its width / height log-uniform in ratio; after ten draws that do not "
+        "fit, the largest central window with an allowed ratio is used.",
     .page = {.section = "Geometric transforms", .step = "T.RandomResizedCrop((150, 150))"},
     .params = {size_param("Pixels after the resize: one number for a square, or (height, width)."),
                {.name = "scale",

@@ -158,13 +158,12 @@ TEST(Resize, ContradictoryArgumentsAreRejected) {
       refusal("Resize", {{"size", int64_t{100}}, {"max_size", int64_t{100}}}),
       "HR0510 [Resize] max_size must be larger than size, the shorter edge (got 100 and 100)");
   EXPECT_EQ(refusal("Resize", {{"size", Ints{1, 2}}, {"max_size", int64_t{100}}}),
-            "HR0510 [Resize] max_size requires one size for the shorter edge, not (height, "
-            "width)");
+            "HR0510 [Resize] max_size requires one size for the shorter edge, not (height, width)");
   EXPECT_EQ(
       refusal("Resize",
               {{"size", int64_t{1}}, {"antialias", false}, {"interpolation", std::string("box")}}),
-      "HR0513 [Resize] \"box\" does not support antialias=False | omit antialias; "
-      "\"nearest\", \"nearest-exact\", \"bilinear\" and \"bicubic\" support it");
+      "HR0513 [Resize] \"box\" does not support antialias=False | omit antialias; \"nearest\", "
+      "\"nearest-exact\", \"bilinear\" and \"bicubic\" support it");
   EXPECT_EQ(refusal("Resize", {{"size", int64_t{0}}}),
             "HR0104 [Resize] size must be from 1 to 65536 (got 0)");
 }

@@ -88,8 +88,8 @@ std::unique_ptr<Op> make_random_erasing(const Arguments& arguments) {
 const OpRecord kRandomErasing{
     .name = "RandomErasing",
     .doc =
-        "Sets a random rectangle of a record's images to one value or to noise, with "
-        "probability p.\n\n"
+        "Sets a random rectangle of a record's images to one value or to noise, with probability "
+        "p.\n\n"
         "Images, (C, H, W), any dtype; shape and dtype are unchanged, and so are masks. The "
         "rectangle's fraction of the area is uniform in scale, its height / width log-uniform in "
         "ratio; after ten draws that do not fit, nothing is erased. It is cheapest as the last "

@@ -179,8 +179,8 @@ TEST(RandomErasing, InvalidArgumentsAreRejected) {
             "HR0104 [RandomErasing] value must be \"random\" (got \"noise\")");
   EXPECT_EQ(plan_refusal("RandomErasing", {{"value", std::string("random")}}, image_state()),
             "HR0510 [RandomErasing] value=\"random\" is noise of mean 0 and standard deviation 1, "
-            "but \"image\" is uint8 here | put it after ToDtype and Normalize, where such noise looks "
-            "like an image");
+            "but \"image\" is uint8 here | put it after ToDtype and Normalize, where such noise "
+            "looks like an image");
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace {
 
 const ErrorCode kTooManyPatches{
     "HR0592", ErrorKind::kResource, "patches exceed the memory limit",
-    "The patches of an image would exceed one record's share of memory_limit. Use a "
-    "smaller max_seq_len or max_pixels before Patchify, or raise memory_limit."};
+    "The patches of an image would exceed one record's share of memory_limit. Use a smaller "
+    "max_seq_len or max_pixels before Patchify, or raise memory_limit."};
 
 // Row y of a patch: `count` samples of each channel, interleaved by pixel.
 template <class Sample>

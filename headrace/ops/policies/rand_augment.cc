@@ -23,8 +23,7 @@ class RandAugment final : public AugmentOp {
         space_(augmentations(kFourteenKinds, kRandScale)) {
     if (bin_ >= bins_) {
       raise_invalid_argument(name(), "magnitude is " + std::to_string(bin_) +
-                                         ", but it must be "
-                                         "less than "
+                                         ", but it must be less than "
                                          "num_magnitude_bins, " +
                                          std::to_string(bins_));
     }

@@ -99,13 +99,13 @@ const OpRecord kSanitizeBoundingBoxes{
     .name = "SanitizeBoundingBoxes",
     .doc =
         "Drops boxes that are too small, outside the image, or invalid.\n\n"
-        "Boxes in pixels, (rows, 4), or rotated boxes, in a known format. A row is kept if its "
-        "box is at least min_size wide and high, has at least min_area, and has no corner "
-        "outside of the image; boxes with NaN or negative sides are dropped. The other fields "
-        "of the row group (labels, areas, masks, keypoints) lose the same rows; use fields= to "
-        "name them if the source does not define row groups. Crops clamp boxes, so only boxes "
-        "that were annotated beyond the edge are outside; put a ClampBoundingBoxes before this to "
-        "keep those, too.",
+        "Boxes in pixels, (rows, 4), or rotated boxes, in a known format. A row is kept if its box "
+        "is at least min_size wide and high, has at least min_area, and has no corner outside of "
+        "the image; boxes with NaN or negative sides are dropped. The other fields of the row "
+        "group (labels, areas, masks, keypoints) lose the same rows; use fields= to name them if "
+        "the source does not define row groups. Crops clamp boxes, so only boxes that were "
+        "annotated beyond the edge are outside; put a ClampBoundingBoxes before this to keep "
+        "those, too.",
     .page = {.unseen = "it drops rows: [detection](detection.md)"},
     .params = {least("min_size", "Minimum width and height of a box, in pixels."),
                least("min_area", "Minimum area of a box, in square pixels."),

@@ -29,8 +29,8 @@ const OpRecord kAmplitudeToDB{
     .doc =
         "Converts a spectrogram to decibels: 10 log10 of powers, 20 log10 of magnitudes, where "
         "values below 1e-10 become 1e-10.\n\n"
-        "A spectrogram, float32 (channels, bins, frames), keeps its shape. With top_db, values "
-        "are at most that far below the record's largest.",
+        "A spectrogram, float32 (channels, bins, frames), keeps its shape. With top_db, values are "
+        "at most that far below the record's largest.",
     .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params =
         {{.name = "stype",

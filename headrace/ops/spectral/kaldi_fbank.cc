@@ -210,8 +210,7 @@ const OpRecord kKaldiFbank{
              "End of the last filter, in Hz; 0 or negative: relative to half the sample rate.", 0.0,
              -1e6, 1e6),
          flag_param("htk_compat",
-                    "Whether the energy is the last column instead of the first (as "
-                    "in HTK).",
+                    "Whether the energy is the last column instead of the first (as in HTK).",
                     false),
          number_param("low_freq", "Start of the first filter, in Hz.", 20.0, 0, 1e6),
          {.name = "num_mel_bins",
@@ -229,19 +228,15 @@ const OpRecord kKaldiFbank{
                     true),
          number_param("sample_frequency", "Sample rate of the waveform.", 16000.0, 1, 1 << 20),
          flag_param("snip_edges",
-                    "Whether only frames that fit completely into the waveform are "
-                    "used.",
-                    true),
+                    "Whether only frames that fit completely into the waveform are used.", true),
          flag_param("subtract_mean", "Whether each column's mean over the record is subtracted.",
                     false),
          flag_param("use_energy",
-                    "Whether to add a column with the logarithm of each window's "
-                    "energy.",
-                    false),
+                    "Whether to add a column with the logarithm of each window's energy.", false),
          flag_param("use_log_fbank", "Whether logarithms are taken.", true),
          flag_param("use_power",
-                    "Whether filters are applied to the power spectrum instead of "
-                    "the magnitude spectrum.",
+                    "Whether filters are applied to the power spectrum instead of the magnitude "
+                    "spectrum.",
                     true),
          {.name = "window_type",
           .type = ParamType::kString,

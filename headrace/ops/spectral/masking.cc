@@ -82,8 +82,7 @@ const OpRecord kTimeMasking{
     .doc =
         "Sets a random range of a spectrogram's frames to 0 (SpecAugment's time mask).\n\n"
         "A spectrogram, float32 (channels, bins, frames), keeps its shape. The width is uniform "
-        "from 0 to time_mask_param, "
-        "the position uniform over where it fits.",
+        "from 0 to time_mask_param, the position uniform over where it fits.",
     .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = {mask_param("time_mask_param", "Exclusive upper bound of a mask's width, in frames."),
                iid_masks_param(),
@@ -107,8 +106,7 @@ const OpRecord kFrequencyMasking{
     .doc =
         "Sets a random range of a spectrogram's bins to 0 (SpecAugment's frequency mask).\n\n"
         "A spectrogram, float32 (channels, bins, frames), keeps its shape. The width is uniform "
-        "from 0 to freq_mask_param, "
-        "the position uniform over where it fits.",
+        "from 0 to freq_mask_param, the position uniform over where it fits.",
     .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = {mask_param("freq_mask_param", "Exclusive upper bound of a mask's width, in bins."),
                iid_masks_param()},

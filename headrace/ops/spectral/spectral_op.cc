@@ -17,13 +17,12 @@ const ErrorCode kCannotTake{
     "A record's audio does not meet the transform's requirements: it has fewer samples than are "
     "reflected at its ends, several channels where one is needed, a different number of bins than "
     "the filter bank, or a different sample rate. Change the transform's parameters, clip, pad or "
-    "resample "
-    "the audio before it, or leave such records out (on_error=)."};
+    "resample the audio before it, or leave such records out (on_error=)."};
 
 const ErrorCode kTooLarge{
     "HR0546", ErrorKind::kResource, "audio result exceeds the memory limit",
-    "The transform's result would exceed one record's share of memory_limit. Nothing "
-    "was allocated. Clip the audio first, use a larger hop, or raise memory_limit."};
+    "The transform's result would exceed one record's share of memory_limit. Nothing was "
+    "allocated. Clip the audio first, use a larger hop, or raise memory_limit."};
 
 std::string_view form_of(SpectralOp::Takes what) {
   return what == SpectralOp::Takes::kWaveform ? "float32 waveforms, (channels, frames)"

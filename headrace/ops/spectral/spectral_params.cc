@@ -144,8 +144,7 @@ Spectra spectra_from(std::string_view owner, const Arguments& arguments) {
     for (const float weight : window) squares += double(weight) * double(weight);
     if (squares == 0)
       raise_invalid_argument(owner,
-                             "normalized=True would divide by zero: the "
-                             "window is all zeros");
+                             "normalized=True would divide by zero: the window is all zeros");
     for (float& weight : window) weight = static_cast<float>(double(weight) / std::sqrt(squares));
   }
   const bool center = arguments.flag("center");

@@ -11,9 +11,9 @@ const OpRecord kOneOf{
     .name = "OneOf",
     .doc =
         "Applies one of several transforms, or lists of transforms, with probability p.\n\n"
-        "A RandomChoice inside a RandomApply, under Albumentations' name. In Albumentations the "
-        "p of each transform is its weight, and a chosen transform is always applied; here "
-        "weights are a separate argument, and a chosen transform still applies its own p.",
+        "A RandomChoice inside a RandomApply, under Albumentations' name. In Albumentations the p "
+        "of each transform is its weight, and a chosen transform is always applied; here weights "
+        "are a separate argument, and a chosen transform still applies its own p.",
     .page = {.section = "Random choices",
              .step = "T.OneOf([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)], p=0.8)"},
     .params = {lists_param(), probability_param("Probability of applying one of them."),

@@ -28,10 +28,9 @@ const OpRecord kRandomChoice{
         "Applies one of several transforms, or lists of transforms, chosen at random for each "
         "record.\n\n"
         "Each entry has its own random draws, which do not change when an entry is added at the "
-        "end. The resulting shape is known if all entries change it in the same way; otherwise "
-        "the field counts "
-        "as ragged after it. All must give the same dtype. If all entries are batch transforms "
-        "(MixUp, CutMix), one is chosen for each group.",
+        "end. The resulting shape is known if all entries change it in the same way; otherwise the "
+        "field counts as ragged after it. All must give the same dtype. If all entries are batch "
+        "transforms (MixUp, CutMix), one is chosen for each group.",
     .page = {.section = "Random choices",
              .step = "T.RandomChoice([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0)])"},
     .params = {lists_param(),

@@ -11,9 +11,8 @@ const OpRecord kRandomOrder{
     .doc =
         "Applies all of several transforms to each record, in random order.\n\n"
         "The transforms of an entry that is a list keep their order. If only one of them changes "
-        "the shape, "
-        "the resulting shape is known; otherwise the field counts as ragged after it. None may "
-        "change a dtype, and each must accept any other's result.",
+        "the shape, the resulting shape is known; otherwise the field counts as ragged after it. "
+        "None may change a dtype, and each must accept any other's result.",
     .page = {.section = "Random choices",
              .step = "T.RandomOrder([T.RandomPosterize(2, p=1.0), T.RandomInvert(1.0)])"},
     .params = {lists_param()},

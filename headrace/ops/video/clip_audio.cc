@@ -24,14 +24,13 @@ namespace {
 const ErrorCode kNoAudio{
     "HR0549", ErrorKind::kData, "clip without audio",
     "The transform reads the audio of the clip's time span, but the file has no audio, or its "
-    "audio starts later or ends earlier than the clip. "
-    "missing_audio=\"silence\" fills in silence; or leave such records out (on_error=)."};
+    "audio starts later or ends earlier than the clip. missing_audio=\"silence\" fills in silence; "
+    "or leave such records out (on_error=)."};
 
 const ErrorCode kLargeAudio{
     "HR0560", ErrorKind::kResource, "audio of the video exceeds the memory limit",
     "For the audio of a clip, all audio packets of a Matroska file are read, unless they are AAC; "
-    "these exceed one record's share of memory_limit. Split such files, or raise "
-    "memory_limit."};
+    "these exceed one record's share of memory_limit. Split such files, or raise memory_limit."};
 
 // Tolerance, in samples, for rounding errors in the computed length of a window.
 constexpr double kLengthSlack = 1e-6;
@@ -65,8 +64,8 @@ Result<AudioClip> open_sound_of_video(const ByteRanges& file, AudioDecoders& dec
   if (!has_audio) return has_audio.error();
   if (!*has_audio) return no_audio_track(kAviName);
   return unsupported_audio(kAviName, "has audio, which this container does not support",
-                           "remux it once, which leaves video and audio unchanged: ffmpeg "
-                           "-fflags +genpts -i in.avi -c copy out.mkv");
+                           "remux it once, which leaves video and audio unchanged: ffmpeg -fflags "
+                           "+genpts -i in.avi -c copy out.mkv");
 }
 
 }  // namespace

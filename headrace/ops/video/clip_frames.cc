@@ -14,8 +14,7 @@ namespace {
 const ErrorCode kOtherSize{
     "HR0376", ErrorKind::kData, "frame size changed",
     "A frame of this video differs in size from what the container declares. All frames of a clip "
-    "must "
-    "have one size. `ffmpeg -i video -c:v libx264 out.mp4` makes them uniform."};
+    "must have one size. `ffmpeg -i video -c:v libx264 out.mp4` makes them uniform."};
 
 const ErrorCode kHighRange{
     "HR0377", ErrorKind::kUnsupported, "high dynamic range video",

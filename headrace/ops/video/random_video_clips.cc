@@ -26,12 +26,12 @@ const OpRecord kRandomVideoClips{
     .name = "RandomVideoClips",
     .doc =
         "Extracts random clips from a video.\n\n"
-        "The video becomes (num_frames, C, H, W) uint8, RGB, upright; with num_clips "
-        "(num_clips, num_frames, C, H, W). All later transforms treat the frames like images, "
-        "with the same random parameters for all frames of a record. Every position at which "
-        "the clip fits into the video is equally probable; a video that is shorter begins at "
-        "its first frame and is padded as too_short= says. Only the frames in the clips and "
-        "those that they depend on are decoded, once for all clips.",
+        "The video becomes (num_frames, C, H, W) uint8, RGB, upright; with num_clips (num_clips, "
+        "num_frames, C, H, W). All later transforms treat the frames like images, with the same "
+        "random parameters for all frames of a record. Every position at which the clip fits into "
+        "the video is equally probable; a video that is shorter begins at its first frame and is "
+        "padded as too_short= says. Only the frames in the clips and those that they depend on are "
+        "decoded, once for all clips.",
     .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
                             .type = ParamType::kInt,

@@ -40,11 +40,10 @@ class CenterVideoClip final : public VideoClipOp {
 const OpRecord kUniformVideoClips{
     .name = "UniformVideoClips",
     .doc =
-        "Extracts evenly spaced clips from a video: the first starts with the video, the last "
-        "ends with it.\n\n"
+        "Extracts evenly spaced clips from a video: the first starts with the video, the last ends "
+        "with it.\n\n"
         "The video becomes (num_clips, num_frames, C, H, W) uint8, RGB, upright, for transforms "
-        "that "
-        "treat its frames as images. Frames of several clips are decoded once.",
+        "that treat its frames as images. Frames of several clips are decoded once.",
     .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
                             .type = ParamType::kInt,
@@ -64,8 +63,7 @@ const OpRecord kCenterVideoClip{
     .doc =
         "Extracts the clip in the middle of a video.\n\n"
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for transforms that treat "
-        "its "
-        "frames as images.",
+        "its frames as images.",
     .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = clip_params({}),
     .oracle =

@@ -56,9 +56,8 @@ const OpRecord kVideoClipAt{
     .doc =
         "Extracts the clip around a time that is given by another field of the record.\n\n"
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright, for transforms that treat "
-        "its "
-        "frames as images. The frame shown at that time is in the middle of the clip, as far as "
-        "the ends of the video allow.",
+        "its frames as images. The frame shown at that time is in the middle of the clip, as far "
+        "as the ends of the video allow.",
     .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = clip_params({{.name = "time",
                             .type = ParamType::kString,

@@ -222,8 +222,7 @@ std::vector<Param> clip_params(std::vector<Param> more) {
       {.name = "hdr",
        .type = ParamType::kBool,
        .doc = "Whether to interpret HDR frames (PQ, HLG) as if they were SDR. Otherwise such a "
-              "video is a bad "
-              "record.",
+              "video is a bad record.",
        .fallback = false}};
   out.insert(out.end(), rest.begin(), rest.end());
   const std::vector<Param> audio = clip_audio_params();

@@ -19,8 +19,8 @@ const ErrorCode kNoFrameThere{
     "HR0550", ErrorKind::kData, "no frame at this time",
     "No frame of the video starts within tolerance_s of a time in the record. The times do not "
     "match the video: it has a different frame rate, was truncated or re-encoded, or the "
-    "timestamps were recorded incorrectly. Times are seconds on the file's "
-    "own clock. A larger tolerance_s= accepts the nearest frame; on_error= skips such records."};
+    "timestamps were recorded incorrectly. Times are seconds on the file's own clock. A larger "
+    "tolerance_s= accepts the nearest frame; on_error= skips such records."};
 
 // REQUIRES: float64, float32 or int64.
 std::vector<double> numbers_of(const FieldValue& value) {
@@ -76,8 +76,7 @@ class VideoFramesAt final : public Op {
       return Error{.code = &kNoFrameThere,
                    .what = "\"" + form_.at + "\" has " + std::to_string(times.size()) +
                            " times, but " + std::to_string(pictures.size()) +
-                           " frames were "
-                           "planned"};
+                           " frames were planned"};
     }
     std::vector<uint32_t> frames;
     for (const double time : times) {
@@ -134,8 +133,7 @@ const OpRecord kVideoFramesAt{
                {.name = "hdr",
                 .type = ParamType::kBool,
                 .doc = "Whether to interpret HDR frames (PQ, HLG) as if they were SDR. Otherwise "
-                       "such a video "
-                       "is a bad record.",
+                       "such a video is a bad record.",
                 .fallback = false}},
     .oracle = "the frames of the whole video whose times are nearest",
     .example = {{"times", std::string("seconds")}, {"tolerance_s", 0.01}, {"hdr", true}},

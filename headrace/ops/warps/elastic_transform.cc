@@ -143,10 +143,10 @@ const OpRecord kElasticTransform{
     .doc =
         "Moves each pixel of a record's images by a smooth random displacement (elastic "
         "deformation), as if seen through water.\n\n"
-        "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms "
-        "are rendered first, which adds a pass over the image. Boxes and points are moved "
-        "against the displacement at their position, torchvision's approximation, which gets "
-        "worse with larger alpha.",
+        "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms are "
+        "rendered first, which adds a pass over the image. Boxes and points are moved against the "
+        "displacement at their position, torchvision's approximation, which gets worse with larger "
+        "alpha.",
     .page = {.section = "Warping transforms", .step = "T.ElasticTransform(120.0, 6.0)"},
     .params = with_field_params(
         {{.name = "alpha",

@@ -64,10 +64,10 @@ const OpRecord kRandomAffine{
     .name = "RandomAffine",
     .doc =
         "Rotates, translates, scales and shears a record's images at random.\n\n"
-        "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms "
-        "are rendered first, which adds a pass over the image; only translations by whole pixels "
-        "and rotations by multiples of 90 degrees are free. Boxes become the bounding boxes of "
-        "their moved corners, clipped at the image's edge.",
+        "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms are "
+        "rendered first, which adds a pass over the image; only translations by whole pixels and "
+        "rotations by multiples of 90 degrees are free. Boxes become the bounding boxes of their "
+        "moved corners, clipped at the image's edge.",
     .page = {.section = "Warping transforms",
              .step = "T.RandomAffine(15, scale=(0.7, 1.1), shear=15, interpolation=\"bilinear\")"},
     .params = with_warp_params(

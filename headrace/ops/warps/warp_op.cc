@@ -12,8 +12,8 @@ namespace {
 const ErrorCode kWarpedTooLarge{
     "HR0507", ErrorKind::kResource, "warped image too large",
     "A warp needs the image and its result in memory, but one of them would exceed 268 million "
-    "pixels. expand=True makes very long rotated images that large. Nothing was "
-    "allocated. Resize or crop first, or omit expand."};
+    "pixels. expand=True makes very long rotated images that large. Nothing was allocated. Resize "
+    "or crop first, or omit expand."};
 constexpr int64_t kMaxPixels = int64_t{1} << 28;
 
 }  // namespace
@@ -28,8 +28,8 @@ WarpOp::WarpOp(std::string_view name, const Arguments& arguments)
   if (interpolation_ == Filter::kBicubic && arithmetic_ == Arithmetic::kTorch) {
     raise_invalid_argument(
         name_,
-        "interpolation=\"bicubic\" requires arithmetic=\"pillow\": torchvision has none "
-        "for tensors",
+        "interpolation=\"bicubic\" requires arithmetic=\"pillow\": torchvision has none for "
+        "tensors",
         "arithmetic=\"pillow\"");
   }
 }

@@ -28,10 +28,9 @@ const ErrorCode kMissingRows{
     "The compressed data ends before the last requested row: the file was truncated (an "
     "interrupted download or copy, a full disk), or a marker in the middle of the data ends it. "
     "libjpeg fills the rest with gray, so the record counts as bad, as in Pillow. A crop that "
-    "needs only existing rows still decodes. A truncated progressive file lacks detail "
-    "everywhere, so all "
-    "of its rows count as missing unless every scan reached them. Fetch the file again, or let "
-    "on_error= decide; damaged=\"repair\" delivers libjpeg's result."};
+    "needs only existing rows still decodes. A truncated progressive file lacks detail everywhere, "
+    "so all of its rows count as missing unless every scan reached them. Fetch the file again, or "
+    "let on_error= decide; damaged=\"repair\" delivers libjpeg's result."};
 
 constexpr int kBlockRows = 16;  // rows handed to the sink at once; an iMCU row of 4:2:0
 
