@@ -51,7 +51,7 @@ def test_a_plugin_that_does_not_move_every_field_is_refused(tmp_path: Path) -> N
     for field in ("boxes", "masks", "keypoints"):
         with pytest.raises(hr.ConfigError, match=f'would leave "{field}"') as caught:
             hr.Loader(scenes(), [mover()], batch_size=1, fields=("image", field))
-        assert "the plug-in does not say how" in str(caught.value)
+        assert "the plug-in does not specify how" in str(caught.value)
     alone = next(iter(hr.Loader(scenes(), [mover(fields="image")], batch_size=1)))
     np.testing.assert_array_equal(alone.image[0], 255 - scene()["image"])
     np.testing.assert_array_equal(alone.boxes[0], scene()["boxes"])

@@ -87,7 +87,7 @@ def test_an_exception_is_an_error_of_its_record(pictures: Path) -> None:
 
 
 def test_a_result_that_differs_from_its_declaration_is_named(pictures: Path) -> None:
-    with pytest.raises(hr.Error, match="came back as float32") as caught:
+    with pytest.raises(hr.Error, match="was returned as float32") as caught:
         list(hr.Loader(pictures, [SMALL, lambda image: image / np.float32(2)], batch_size=4))
     assert "declare" in str(caught.value)
     with pytest.raises(hr.Error, match="returned None"):
@@ -264,7 +264,7 @@ def test_a_long_wait_names_its_stage() -> None:
 
 
 def test_an_argument_that_is_not_a_field_is_explained(pictures: Path) -> None:
-    with pytest.raises(hr.ConfigError, match=r"arguments are fields by their names") as caught:
+    with pytest.raises(hr.ConfigError, match=r"argument names must be field names") as caught:
         hr.Loader(pictures, [SMALL, lambda x: x], batch_size=2)
     assert 'T.Python(function, fields="' in str(caught.value)
 
@@ -276,7 +276,7 @@ def test_the_only_field_may_have_any_name(pictures: Path) -> None:
 
 
 def test_float_images_get_no_hint_to_convert_to_uint8(pictures: Path) -> None:
-    with pytest.raises(hr.Error, match=r"came back as float32") as caught:
+    with pytest.raises(hr.Error, match=r"was returned as float32") as caught:
         list(hr.Loader(pictures, [SMALL, lambda image: image / np.float32(255)], batch_size=4))
     assert '"image": ("float32", (3, 8, 8))' in str(caught.value)
     assert "astype" not in str(caught.value)

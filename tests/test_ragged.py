@@ -240,8 +240,8 @@ def test_padding_may_be_any_number() -> None:
         ({"ragged": "pad", "pad_value": -1}, None, "pad_value is a dictionary"),
         ({"ragged": "pad", "pad_value": {"labels": "x"}}, None, "list of numbers"),
         ({"ragged": "pad", "pad_to_multiple_of": 0}, None, "pad_to_multiple_of"),
-        ({"ragged": "pad", "fields": "boxes_lengths"}, "HR0119", "it would come with \"boxes\""),
-        ({"ragged": "pad", "fields": ("image", "image_mask")}, "HR0119", "which no batch has"),
+        ({"ragged": "pad", "fields": "boxes_lengths"}, "HR0119", "it is added by \"boxes\""),
+        ({"ragged": "pad", "fields": ("image", "image_mask")}, "HR0119", "which does not exist"),
         ({"ragged": "list", "fields": ("boxes", "boxes_mask")}, "HR0112", "does not exist"),
     ],
 )  # fmt: skip

@@ -307,7 +307,7 @@ def test_rows_that_would_not_move_are_refused_before_a_thread_starts() -> None:
     grouped = source.with_row_group("boxes", "labels")
     assert [field.row_group for field in grouped.schema] == [0, 1, 1]
     text = refused(grouped, [T.SanitizeBoundingBoxes(fields="boxes")])
-    assert text.startswith("HR0183") and "about the same objects" in text
+    assert text.startswith("HR0183") and "describe the same objects" in text
     # They are not delivered, or all were declared.
     hr.Loader(source, [T.SanitizeBoundingBoxes()], fields=("image", "boxes"), **LIST)
     hr.Loader(source, [T.SanitizeBoundingBoxes(fields="boxes")], **LIST)

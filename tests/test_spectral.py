@@ -329,7 +329,7 @@ def test_noise_that_does_not_fit_is_refused() -> None:
     with pytest.raises(hr.DataError, match=r"HR0545.*2 channels, but its noise 3"):
         mixed(sound, noises(1, 3, 400), 3.0)
     source = hr.records(sound=sound, kinds={"sound": "audio"})
-    with pytest.raises(hr.ConfigError, match=r"HR0136.*combines 2 fields, and here there are"):
+    with pytest.raises(hr.ConfigError, match=r"HR0136.*combines 2 fields, but it was given"):
         hr.Loader(source, [T.AddNoise(3.0, fields=["sound"])], batch_size=1)
 
 

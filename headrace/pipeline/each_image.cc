@@ -17,9 +17,8 @@ namespace {
 
 const ErrorCode kTooManyParts{
     "HR0593", ErrorKind::kResource, "images of a row exceed the memory limit",
-    "The patches or pixels of all images of one packed row take more memory than memory_limit "
-    "leaves for one record. Use a smaller length= of hr.packed(), smaller images, or raise "
-    "memory_limit."};
+    "The patches or pixels of all images of one packed row exceed one record's share of "
+    "memory_limit. Use a smaller length= of hr.packed(), smaller images, or raise memory_limit."};
 
 class EachImage final : public Op {
  public:
@@ -118,7 +117,8 @@ const OpRecord kEachImage{
         "becomes one tensor: (patches of all images, values) if the list ends with Patchify, else "
         "(images, C, H, W), for which the list must give all images one size. The list must be the "
         "one passed to hr.packed as image_transforms=; an image whose result differs from what was "
-        "counted then is a bad record (HR1459). Images are RGB, read as the loader's options say.",
+        "counted at that time is a bad record (HR1459). Images are converted to RGB, according to "
+        "the loader's options.",
     .page = {.unseen = "it works on packed rows: [vision-language models](vision-language.md)"},
     .params =
         {{.name = "transforms",
@@ -129,8 +129,8 @@ const OpRecord kEachImage{
          {.name = "exif_orientation",
           .type = ParamType::kBool,
           .doc =
-              "Whether images are rotated by their Exif orientation. None: as the loader's option "
-              "says, by default as in hr.packed."}},
+              "Whether images are rotated by their Exif orientation. None: as set by the loader's "
+              "option; by default as in hr.packed."}},
     .oracle = "the same list for each image alone",
     .example = {{"transforms",
                  std::vector<Branch>{{"", {{"Resize", {{"size", std::vector<int64_t>{4, 4}}}}}}}},

@@ -12,17 +12,17 @@ namespace {
 
 const ErrorCode kNotForEach{
     "HR0141", ErrorKind::kConfig, "transform not possible for each image of a row",
-    "The images of packed rows are each taken through a plain list of transforms, whose result is "
-    "known from the size of an image. Python functions, Fork, random choices between lists and "
-    "transforms that take other records cannot be in it; and the size of the result must be known, "
-    "unless Patchify is the last transform. hr.packed() counts patches; where images stay images, "
-    "image_tokens= says how many tokens one has."};
+    "Each image of a packed row is processed by a plain list of transforms whose result size "
+    "follows from the image's size. The list cannot contain Python functions, Fork, random choices "
+    "between lists, or transforms that use other records; and the result size must be known, "
+    "unless Patchify is the last transform. hr.packed() counts patches; if images remain images, "
+    "image_tokens= specifies the number of tokens per image."};
 
 const ErrorCode kOtherImage{
     "HR1459", ErrorKind::kData, "image changed since packing",
     "Rows were filled according to the image sizes in the headers at that time. Either this image "
-    "has changed since, or EachImage rotates it by its Exif orientation and hr.packed() did not "
-    "(or vice versa), or EachImage has other transforms than image_transforms= of hr.packed()."};
+    "has changed since then, or EachImage applies its Exif orientation and hr.packed() did not (or "
+    "vice versa), or EachImage's transforms differ from image_transforms= of hr.packed()."};
 
 constexpr const char* kField = "image";
 
@@ -103,19 +103,19 @@ Result<void> ImagePlan::apply(const RowImage& image, int64_t number, uint64_t se
   FieldValue& value = record.fields[0];
   const Size size = value.picture.size();
   if (size.height != image.height || size.width != image.width) {
-    return other("it has " + text_of(size) + ", the packing expects " +
+    return other("it has " + text_of(size) + ", but the packing expects " +
                  std::to_string(image.height) + " x " + std::to_string(image.width));
   }
   if (working_bytes(value.picture) > renderer.largest_value()) {
     return other("decoding it takes " + std::to_string(working_bytes(value.picture)) +
-                 " bytes, more than memory_limit leaves");
+                 " bytes, which exceeds the memory limit");
   }
   if (Result<int> done = plan_->advance(0, record, renderer, seed, 0); !done) {
     return std::move(done.error());
   }
   const size_t part = static_cast<size_t>(element_count(part_shape())) * size_of(dtype());
   if (is_picture(value.kind)) {
-    if (image.parts != 1) return other("it becomes one image, the packing expects patches");
+    if (image.parts != 1) return other("it becomes one image, but the packing expects patches");
     RenderTask task{
         .recipe = &value.picture, .target = {.data = out, .batch = false}, .result = {}};
     renderer.render({&task, 1});
@@ -123,7 +123,9 @@ Result<void> ImagePlan::apply(const RowImage& image, int64_t number, uint64_t se
   }
   const size_t bytes = static_cast<size_t>(image.parts) * part;
   if (value.bytes.size() != bytes) {
-    return other("it becomes " + std::to_string(value.shape[0]) + " patches, the packing expects " +
+    return other("it becomes " + std::to_string(value.shape[0]) +
+                 " patches, but the packing "
+                 "expects " +
                  std::to_string(image.parts));
   }
   std::memcpy(out, value.bytes.data(), bytes);
@@ -146,7 +148,7 @@ ImageRule image_rule(const std::vector<Spec>& transforms, int64_t tokens,
     constexpr int64_t kMost = DecodeLimits{}.max_pixels;
     if (height > kMost / width) {
       return Error{.what = std::to_string(height) + " x " + std::to_string(width) +
-                           " pixels are more than the decoder's limit of " + std::to_string(kMost)};
+                           " pixels exceed the decoder's limit of " + std::to_string(kMost)};
     }
     Result<ImageForm> form = ImageForm{.height = height, .width = width, .parts = 1};
     if (plan) form = plan->form(height, width);

@@ -20,13 +20,13 @@ namespace headrace {
 namespace {
 
 const ErrorCode kLeftBehind{
-    "HR0180", ErrorKind::kConfig, "transform would leave a field behind",
-    "A transform moves, crops or resizes an image, and a field in that image's coordinates "
-    "(boxes, keypoints, masks, another image) would stay unchanged: silently wrong training data. "
-    "Omit the field (the loader's fields=, or {\"boxes\": None} in a dictionary of transforms); "
-    "or use a function that takes both, def crop(image, boxes); or restrict the transform to the "
-    "image with fields=\"image\". A field that only looks as if it belonged to the image is a "
-    "tensor: hr.open(..., kinds={\"boxes\": \"tensor\"})."};
+    "HR0180", ErrorKind::kConfig, "transform would leave a field unchanged",
+    "A transform moves, crops or resizes an image, but a field in that image's coordinates (boxes, "
+    "keypoints, masks, another image) would remain unchanged, which gives wrong training data "
+    "without an error. Omit the field (the loader's fields=, or {\"boxes\": None} in a dictionary "
+    "of transforms); or use a function that takes both, def crop(image, boxes); or restrict the "
+    "transform to the image with fields=\"image\". A field that only looks as if it belonged to "
+    "the image is a tensor: hr.open(..., kinds={\"boxes\": \"tensor\"})."};
 
 std::string quoted(const std::string& name) { return "\"" + name + "\""; }
 
@@ -47,10 +47,11 @@ bool gives_picture(const Step& step, const std::vector<bool>& live) {
 // How the field could follow, if it can.
 std::string way_along(const Step& step, const FieldState& field) {
   if (step.kind == Step::Kind::kPython) {
-    return "use one transform that takes both (fields=, or arguments with these names); ";
+    return "use one transform that receives both (fields=, or arguments with these names); ";
   }
   if (step.op && step.op->moves() && !step.op->carries(field.kind)) {
-    return "the plug-in does not say how " + std::string(name_of(field.kind)) + " move with it; ";
+    return "the plug-in does not specify how " + std::string(name_of(field.kind)) +
+           " move with it; ";
   }
   if (follows(field)) {
     return "use one list of transforms for the whole record, which moves them together; ";
@@ -121,7 +122,7 @@ Error PlanParts::left_behind_error(const Step& step, int left) const {
   const std::string name = quoted(field.name);
   return {.code = &kLeftBehind,
           .what = step.label + " moves " + moved + " and would leave " + name + " (" +
-                  std::string(name_of(field.kind)) + ") where it was",
+                  std::string(name_of(field.kind)) + ") unchanged",
           .note = {},
           .hint = way_along(step, field) + "leave " + name +
                   " out with the loader's fields=; or fields=" + said +

@@ -51,7 +51,7 @@ TEST(FieldsOfAnImage, FollowEveryStepThatMovesIt) {
   }
 }
 
-TEST(FieldsOfAnImage, ArePlannedWithIt) {
+TEST(FieldsOfAnImage, ArePlannedWithTheImage) {
   const PlanPtr plan = plan_of({kMasks, files("image"), kCorners}, {resize(6, 8)}, lists());
   const std::vector<FieldState>& after = plan->steps()[0].after;
   EXPECT_EQ(after[0].shape, (Shape{-1, 6, 8}));
@@ -65,7 +65,7 @@ TEST(FieldsOfAnImage, RequireTheirImageToBeRead) {
   EXPECT_TRUE(plan->wanted()[0]);
 }
 
-TEST(FieldsOfAnImage, DoNotFollowOnceAnImageHasMovedWithoutThem) {
+TEST(FieldsOfAnImage, DoNotFollowAfterAnImageHasMovedWithoutThem) {
   const Schema schema = {files("image"), kCorners};
   const Spec alone = spec("RandomHorizontalFlip", {}, {"image"});
   EXPECT_FALSE(left_behind(schema, {alone}));
@@ -73,7 +73,7 @@ TEST(FieldsOfAnImage, DoNotFollowOnceAnImageHasMovedWithoutThem) {
   EXPECT_FALSE(left_behind(schema, {alone, spec("RandomVerticalFlip", {}, {"image", "corners"})}));
 }
 
-TEST(BoxesStayWhereTheyWere, WhenAnImageMovesAndThatIsRefused) {
+TEST(BoxesStayWhereTheyWere, WhenAnImageMovesWhichIsRejected) {
   for (const Spec& step : kGeometry) {
     for (const Field& field : {kBoxes, kXs, kView}) {
       EXPECT_TRUE(left_behind({files("image"), field}, {step})) << step.name << " " << field.name;
@@ -81,8 +81,8 @@ TEST(BoxesStayWhereTheyWere, WhenAnImageMovesAndThatIsRefused) {
   }
   EXPECT_EQ(
       refusal(kDetection, {flip()}, lists()),
-      "HR0180 RandomHorizontalFlip(p=0.5) moves \"image\" and would leave \"boxes\" (boxes) where "
-      "it was | only boxes with a declared format can follow it: open the source with "
+      "HR0180 RandomHorizontalFlip(p=0.5) moves \"image\" but would leave \"boxes\" (boxes) "
+      "unchanged | only boxes with a declared format can follow it: open the source with "
       "kinds={\"boxes\": \"boxes:xyxy\"}, or xywh, cxcywh; leave \"boxes\" out with the loader's "
       "fields=; or fields=\"image\" of the transform moves it alone");
 }
@@ -93,7 +93,7 @@ TEST(BoxesStayWhereTheyWere, WhenOnlyColorsChange) {
       "accepted");
 }
 
-TEST(AMapOfBytes, MayBeAMaskAndMoveAlong) {
+TEST(AMapOfBytes, MayBeAMaskThatMovesWithTheImage) {
   const Schema schema = {files("image"), {"seg", FieldKind::kMasks, DType::kUInt8, {6, 8}, false}};
   EXPECT_NE(refusal(schema, {flip()}, lists()).find("kinds={\"seg\": \"mask\"} of the source"),
             std::string::npos);
@@ -101,7 +101,7 @@ TEST(AMapOfBytes, MayBeAMaskAndMoveAlong) {
   EXPECT_EQ(refusal(wide, {flip()}, lists()), "accepted") << "no image has such values";
 }
 
-TEST(AnArrayOfThreeChannels, MayBeAnImageAndMoveAlong) {
+TEST(AnArrayOfThreeChannels, MayBeAnImageThatMovesWithTheOther) {
   EXPECT_NE(refusal({files("image"), kView}, {flip()}, lists())
                 .find("kinds={\"view\": \"image\"} of the source"),
             std::string::npos);
@@ -166,7 +166,7 @@ TEST(BranchesOfAFork, MayDifferFromEachOtherButNotFromBoxes) {
   EXPECT_FALSE(left_behind(kDetection, {views}, delivering({"a", "b"})));
 }
 
-// A C++ stand-in for a Python function: halves the width of its first field.
+// A C++ substitute for a Python function: halves the width of its first field.
 class Halving final : public PythonFunction {
  public:
   Halving(std::vector<std::string> inputs, PythonGeometry geometry, std::vector<Field> returns = {})
@@ -198,14 +198,14 @@ Spec halve(std::vector<std::string> inputs, PythonGeometry geometry,
 
 const Schema kOpen = {pixels("image", {3, -1, -1}), kBoxes};
 
-TEST(AFunction, ThatIsKnownToMoveItsImageAloneIsRefused) {
+TEST(AFunction, KnownToMoveOnlyItsImageIsRejected) {
   EXPECT_TRUE(left_behind(kOpen, {halve({"image"}, PythonGeometry::kMoves)}));
   EXPECT_FALSE(left_behind(kOpen, {halve({"image"}, PythonGeometry::kAlone)}));
   EXPECT_FALSE(left_behind(kOpen, {halve({"image", "boxes"}, PythonGeometry::kMoves)}));
   EXPECT_FALSE(left_behind(kOpen, {halve({"boxes"}, PythonGeometry::kUnknown)}));
 }
 
-TEST(AFunction, ThatDeclaresAnotherSizeIsRefused) {
+TEST(AFunction, DeclaringAnotherSizeIsRejected) {
   const Field smaller = pixels("image", {3, 4, 4});
   EXPECT_TRUE(left_behind(kOpen, {halve({"image"}, PythonGeometry::kUnknown, {smaller})}));
   EXPECT_FALSE(
@@ -215,7 +215,7 @@ TEST(AFunction, ThatDeclaresAnotherSizeIsRefused) {
 }
 
 // Halving returns only its first field, whatever it takes.
-TEST(AFunction, ThatReturnsAnotherSizeIsDetectedPerRecord) {
+TEST(AFunction, ReturningAnotherSizeIsDetectedPerRecord) {
   const Grid grid = recipe_test::random_grid(3, 6, 8, 1);
   using Inputs = std::vector<std::string>;
   const auto returned = [&](const PlanOptions& options,
@@ -232,11 +232,11 @@ TEST(AFunction, ThatReturnsAnotherSizeIsDetectedPerRecord) {
     return back ? "accepted" : std::string(back.error().code->id) + " " + back.error().what;
   };
   EXPECT_EQ(returned(lists()),
-            "HR0180 halve(image) moves \"image\" and would leave \"boxes\" (boxes) where it was");
+            "HR0180 halve(image) moves \"image\" but would leave \"boxes\" (boxes) unchanged");
   EXPECT_EQ(returned(delivering({"image"})), "accepted");
-  EXPECT_EQ(returned(lists(), {"image", "boxes"}),
-            "HR0180 halve(image, boxes) moves \"image\" and would leave \"boxes\" (boxes) where it "
-            "was");
+  EXPECT_EQ(
+      returned(lists(), {"image", "boxes"}),
+      "HR0180 halve(image, boxes) moves \"image\" but would leave \"boxes\" (boxes) unchanged");
   EXPECT_EQ(returned(delivering({"image"}), {"image", "boxes"}), "accepted") << "only looked at";
 }
 

@@ -18,7 +18,8 @@ const ErrorCode kUnknownOperator{
 const ErrorCode kBadFork{
     "HR0116", ErrorKind::kConfig, "invalid Fork",
     "A Fork replaces one field by several new ones for every record. It cannot be inside "
-    "RandomApply or another list that only some records use, and the new names must not be in use."};
+    "RandomApply or another list that applies to only some records, and the new names must not "
+    "exist yet."};
 
 const ErrorCode kTooManySteps{
     "HR0128", ErrorKind::kConfig, "pipeline expands too far",
@@ -134,10 +135,10 @@ void PlanMaker::check_size(const std::string& name) {
   ++added_;
   if (draft_.steps.size() < kMostSteps && added_ <= kMostAdded && depth_ <= kDeepest) return;
   raise(kTooManySteps,
-        depth_ > kDeepest ? "[" + name + "] is nested in more than " + std::to_string(kDeepest) +
-                                " lists, one within the other"
+        depth_ > kDeepest
+            ? "[" + name + "] is nested in more than " + std::to_string(kDeepest) + " lists"
         : added_ > kMostAdded
-            ? "up to [" + name + "] lists within lists took " + std::to_string(kMostAdded) +
+            ? "up to [" + name + "] nested lists took " + std::to_string(kMostAdded) +
                   " transforms to plan"
             : "at [" + name + "] there are " + std::to_string(kMostSteps) + " steps",
         "nest fewer random choices, or use a smaller n of "

@@ -21,7 +21,7 @@ std::vector<std::string> fields_of(const Plan& plan, size_t step) {
 }
 using Names = std::vector<std::string>;
 
-TEST(Fields, GeometryActsOnImagesAndMasksAndConversionOnImages) {
+TEST(Fields, GeometryActsOnImagesAndMasksButConversionOnlyOnImages) {
   const PlanPtr plan = plan_of(kSegmentation, {crop(8), flip(), to_float(), normalize()});
   ASSERT_EQ(plan->steps().size(), 4u);
   EXPECT_EQ(fields_of(*plan, 0), (Names{"image", "mask"}));
@@ -51,11 +51,11 @@ TEST(Fields, UnknownNamesSuggestTheNearest) {
       "HR0111 there is no field \"boxes\" here | the fields are image (image), label (label)");
 }
 
-TEST(Fields, OfAWrongKindAreRefused) {
+TEST(Fields, OfAWrongKindAreRejected) {
   EXPECT_EQ(refusal(kFolder, {spec("RandomHorizontalFlip", {}, {"label"})}),
             "HR0511 \"label\" is a label field, and the transform works on images and masks");
   EXPECT_EQ(refusal({label()}, {flip()}),
-            "HR0113 [RandomHorizontalFlip] acts on none of the fields here: label (label)");
+            "HR0113 [RandomHorizontalFlip] does not act on any of these fields: label (label)");
 }
 
 TEST(Transforms, UnknownNamesSuggestTheNearest) {
@@ -64,7 +64,7 @@ TEST(Transforms, UnknownNamesSuggestTheNearest) {
             "\"RandomHorizontalFlip\"?");
 }
 
-TEST(Transforms, OfTorchvisionThatDoNothingHereAreAccepted) {
+TEST(Transforms, OfTorchvisionWithoutEffectHereAreAccepted) {
   const Branch list{"", {spec("ToImage"), crop(8)}};
   const PlanPtr plan =
       plan_of(kFolder, {spec("Compose", {{"transforms", std::vector<Branch>{list}}})});
@@ -72,14 +72,14 @@ TEST(Transforms, OfTorchvisionThatDoNothingHereAreAccepted) {
   EXPECT_EQ(plan->steps()[0].label, "RandomCrop(size=8, pad_if_needed=True)");
 }
 
-TEST(Transforms, AnInvalidOrderIsRefused) {
+TEST(Transforms, AnInvalidOrderIsRejected) {
   EXPECT_EQ(
       refusal(kFolder, {crop(8), normalize(), to_float()}),
       "HR0510 [Normalize] works on floats, but \"image\" is uint8 here | put ToDtype(float32, "
       "scale=True) before it");
 }
 
-TEST(Transforms, ThatAreRefusedAreLocatedInTheList) {
+TEST(Transforms, AreLocatedInTheListIfRejected) {
   const auto note = [](const Specs& transforms) -> std::string {
     try {
       plan_of(kFolder, transforms);
@@ -104,7 +104,7 @@ TEST(Shapes, ArePropagatedFromStepToStep) {
   EXPECT_EQ(output_of(*plan, "image").bytes_per_record, 10u * 12 * 4);
 }
 
-TEST(RandomApply, MayNotChangeTheDtypeOfOnlySomeRecords) {
+TEST(RandomApply, MustNotChangeTheDtype) {
   EXPECT_EQ(
       refusal(kFolder, {crop(8), maybe(0.5, {to_float()})}),
       "HR0115 [RandomApply] \"image\" would be float32 (3, 8, 8) in some records and uint8 (3, "
@@ -112,12 +112,12 @@ TEST(RandomApply, MayNotChangeTheDtypeOfOnlySomeRecords) {
   EXPECT_EQ(refusal(kFolder, {crop(8), maybe(1, {to_float()})}), "accepted");
 }
 
-TEST(RandomApply, ThatChangesTheShapeLeavesItUnknown) {
+TEST(RandomApply, MakesAChangedShapeUnknown) {
   EXPECT_EQ(
       refusal(kFolder, {resize(8, 8), maybe(0.5, {resize(8, 9)})}),
-      "HR0114 \"image\" is uint8 (3, 8, ?), left open by RandomApply(p=0.5), since only some "
-      "records take it | add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or "
-      "take Loader(..., ragged=\"list\")");
+      "HR0114 \"image\" is uint8 (3, 8, ?), left open by RandomApply(p=0.5), since it applies to "
+      "only some records | add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or "
+      "use Loader(..., ragged=\"list\")");
   EXPECT_EQ(refusal(kFolder, {resize(8, 8), maybe(0.5, {resize(9, 9), crop(8)})}), "accepted");
 }
 
@@ -154,7 +154,7 @@ TEST(Fork, ItsBranchSeesOnlyItsOwnField) {
       "HR0111 there is no field \"image\" here | [Fork] has replaced it by view (image)");
 }
 
-TEST(Fork, ImpossibleArgumentsAreRefused) {
+TEST(Fork, InvalidArgumentsAreRejected) {
   EXPECT_EQ(refusal(kFolder, {maybe(0.5, {fork("image", {{"view", {}}})})}),
             "HR0116 [Fork] cannot be inside a RandomApply");
   EXPECT_EQ(refusal(kFolder, {fork("image", {{"label", {}}})}),
@@ -207,14 +207,14 @@ TEST(Keys, DifferForBranchesAndNestedLists) {
   EXPECT_EQ(keys.size(), 10u);
 }
 
-TEST(Keys, OfAPerFieldListEqualThoseOfABranchOfThatName) {
+TEST(Keys, OfAPerFieldListEqualTheKeysOfABranchWithThatName) {
   const PlanPtr by_field = make_plan(kFolder, {{}, {{"image", {crop(8)}}}, {}}, {});
   const PlanPtr forked = plan_of(kFolder, {fork("image", {{"image", {crop(8)}}})});
   EXPECT_EQ(keys_of(*by_field, "RandomCrop"), keys_of(*forked, "RandomCrop"));
   EXPECT_NE(keys_of(*by_field, "RandomCrop"), keys_of(*plan_of(kFolder, {crop(8)}), "RandomCrop"));
 }
 
-TEST(Sources, WithImagesOfAnUnknownFormAreRefused) {
+TEST(Sources, WithImagesOfUnknownShapeAreRejected) {
   EXPECT_EQ(refusal({pixels("image", {28, 28})}, {}),
             "HR0117 \"image\" (image) is uint8 (28, 28) in the source");
   EXPECT_EQ(refusal({pixels("image", {17, 28, 28})}, {}),

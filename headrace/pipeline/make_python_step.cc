@@ -10,8 +10,9 @@ namespace {
 
 const ErrorCode kBadStep{
     "HR0118", ErrorKind::kConfig, "invalid function transform",
-    "A function receives fields by its argument names; it may declare fields whose shape or dtype "
-    "it changes, and new fields. New fields cannot be created inside RandomApply."};
+    "A function receives the fields that its arguments are named after; it may declare fields "
+    "whose shape or dtype it changes, and new fields. New fields cannot be created inside "
+    "RandomApply."};
 
 // Whether values of this shape can have coordinates in the pictures. Those with an impossible shape
 // would be left unmoved by every step that moves a picture.
@@ -37,10 +38,10 @@ int argument_named(const PlanDraft& draft, const std::string& input,
   std::string_view near = nearest_name(input, names);
   if (near.empty() && !names.empty()) near = names.front();
   raise(kBadStep,
-        "[" + function.name() + "] its arguments are fields by their names, but \"" + input +
+        "[" + function.name() + "] its argument names must be field names, but \"" + input +
             "\" is not one of " + draft.names_of(seen),
         "T.Python(function, fields=\"" + std::string(near) +
-            "\") says what the arguments are; or rename the argument to " + std::string(near));
+            "\") specifies the arguments; or rename the argument to " + std::string(near));
 }
 
 // A clip stays a clip: the same number of pictures, possibly with another size, dtype or number of
@@ -52,7 +53,7 @@ void declare_clip(PlanDraft& draft, const CrossingValue& value, const Field& dec
   if (shape.size() != axes + 3 || !std::equal(shape.begin(), picture, value.leading.begin())) {
     raise(kBadStep,
           "[" + step.function->name() + "] declares the clip \"" + declared.name + "\" as " +
-              text_of(declared.dtype, shape) + ", and a clip must keep its number of frames",
+              text_of(declared.dtype, shape) + ", but a clip must keep its number of frames",
           "(T, C, H, W) of the same T, (K, T, C, H, W) of several clips; other results are "
           "new fields");
   }
@@ -85,7 +86,7 @@ void add_python_outputs(PlanDraft& draft, Step& step) {
       raise(kBadStep,
             "[" + step.function->name() + "] declares the image \"" + declared.name + "\" as " +
                 text_of(declared.dtype, declared.shape),
-            "images are (C, H, W), with -1 where records differ");
+            "declare images as (C, H, W), with -1 if records differ");
     }
     if (std::ranges::count(state.shape, -1)) state.left_open_by = step.label;
     if (known != step.output_names.end()) {
@@ -103,7 +104,7 @@ void add_python_outputs(PlanDraft& draft, Step& step) {
       if (draft.states[other].name != declared.name) continue;
       raise(kBadStep,
             "[" + step.function->name() + "] declares \"" + declared.name +
-                "\", a field that it does not take",
+                "\", which is not one of its arguments",
             "make it an argument of the function");
     }
     if (draft.scope().conditional) {

@@ -11,8 +11,8 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNothingToDo{
-    "HR0113", ErrorKind::kConfig, "transform finds no field",
-    "No field at this point is of a kind that the transform acts on, so it would do nothing."};
+    "HR0113", ErrorKind::kConfig, "no field for the transform",
+    "The transform would have no effect: at this point, no field is of a kind that it acts on."};
 
 const ErrorCode kCannotFollow{
     "HR0186", ErrorKind::kConfig, "field cannot follow a transform",
@@ -28,9 +28,9 @@ const ErrorCode kOperands{
 
 const ErrorCode kPartnerStep{
     "HR0131", ErrorKind::kConfig, "invalid mixing transform",
-    "A transform that mixes in other records receives them as they are just before it. They are "
-    "read ahead for every record and cannot cross into Python separately, so it cannot be inside "
-    "RandomApply or after a Python transform, and a pipeline can have only one."};
+    "A transform that mixes in other records receives them in their state just before it. They are "
+    "read ahead for every record and cannot be passed to Python separately, so the transform "
+    "cannot be inside RandomApply or after a Python transform, and a pipeline can have only one."};
 
 // Whether the operator takes the field. An operator that moves pictures also takes fields that
 // depend on them, unless a picture has already moved without the field: its coordinates are unknown
@@ -136,12 +136,12 @@ std::vector<int> fields_of(const PlanDraft& draft, const Spec& spec,
     const auto text = std::ranges::find_if(
         seen, [&](int field) { return draft.states[field].kind == FieldKind::kText; });
     raise(kNothingToDo,
-          "[" + spec.name + "] acts on none of the fields here: " + draft.names_of(seen),
+          "[" + spec.name + "] does not act on any of these fields: " + draft.names_of(seen),
           videos ? "select frames with a transform before it: RandomVideoClips(num_frames=16)"
           : pictures || text == seen.end()
               ? ""
               : "where \"" + draft.states[*text].name +
-                    "\" holds paths: hr.records(image=[...]) reads the files, and so does "
+                    "\" contains paths: hr.records(image=[...]) reads the files, and so does "
                     "hr.open(DataFrame)");
   }
   return fields;
@@ -160,7 +160,7 @@ void add_op(PlanDraft& draft, const OpRecord& record, const Spec& spec,
   step.fields = fields_of(draft, spec, [&](int field) { return acts_on(draft, *step.op, field); });
   if (const int count = step.op->operands(); count > 0 && std::ssize(step.fields) != count) {
     raise(kOperands,
-          "[" + spec.name + "] combines " + std::to_string(count) + " fields, and here there are " +
+          "[" + spec.name + "] combines " + std::to_string(count) + " fields, but it was given " +
               draft.names_of(step.fields),
           "list them with fields=, in the order given in its documentation");
   }

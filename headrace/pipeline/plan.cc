@@ -12,8 +12,8 @@ namespace {
 
 const ErrorCode kNoPartners{
     "HR0132", ErrorKind::kConfig, "record needs other records",
-    "A transform that mixes in other records of the epoch runs only where a Loader makes batches. "
-    "Here a single record is inspected by itself."};
+    "A transform that mixes in other records of the epoch requires a Loader, which makes batches. "
+    "Here, a single record is inspected on its own."};
 
 const ErrorCode kRowsDiffer{
     "HR0123", ErrorKind::kData, "fields of one record differ in row count",

@@ -13,8 +13,8 @@ namespace {
 
 const ErrorCode kBatchedField{
     "HR0130", ErrorKind::kConfig, "invalid batch transform",
-    "A batch transform mixes rows after the batch has been filled. Nothing else can be applied to "
-    "its fields afterwards, and they must be delivered as one tensor of one shape, not as lists. "
+    "A batch transform mixes rows after the batch has been filled. No other transform can be "
+    "applied to its fields afterwards, and they must be delivered as one tensor, not as lists. "
     "RandomApply and RandomChoice draw once for a whole group (group= consecutive positions of the "
     "epoch), so one of them cannot contain both batch transforms and per-record transforms. Batch "
     "transforms run in the order of the list."};
@@ -34,8 +34,8 @@ void refuse_separation(const PlanDraft& draft, const BatchStep& step) {
       continue;
     }
     raise(kSeparated,
-          step.label + " mixes " + draft.names_of(step.fields) + " and would leave \"" +
-              output.name + "\" (" + std::string(name_of(output.state.kind)) + ") as it was",
+          step.label + " mixes " + draft.names_of(step.fields) + " but would leave \"" +
+              output.name + "\" (" + std::string(name_of(output.state.kind)) + ") unchanged",
           "leave \"" + output.name + "\" out with the loader's fields=");
   }
 }
@@ -137,7 +137,7 @@ void finish_batch_steps(PlanDraft& draft) {
     if (group >= 1 && group <= kMost) draft.batch_group = std::lcm(draft.batch_group, group);
     if (group < 1 || group > kMost || draft.batch_group > kMost) {
       raise(kBatchedField, step.label + " mixes groups of " + std::to_string(group) +
-                               " records, which no batch has");
+                               " records, which exceeds any batch size");
     }
   }
 }

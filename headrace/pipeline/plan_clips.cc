@@ -27,16 +27,16 @@ namespace {
 
 const ErrorCode kUncut{
     "HR0372", ErrorKind::kConfig, "video needs a frame transform",
-    "A batch holds clips with a fixed number of frames, and a transform selects them: "
+    "A batch contains clips with a fixed number of frames, which a transform must select: "
     "RandomVideoClips(num_frames=16), UniformVideoClips, CenterVideoClip. Put it before all "
     "transforms that work on frames. kinds={\"video\": \"bytes\"} delivers the files unchanged."};
 
 const ErrorCode kBadClip{
     "HR0373", ErrorKind::kConfig, "transform does not support clips",
-    "A clip of a video is a fixed number of images, the same for every record. The transform that "
-    "selects them cannot be inside RandomApply or another list that only some records use; clips "
-    "that differ in frame size are delivered as lists; their timestamps need a field name that is "
-    "not in use."};
+    "A clip of a video has a fixed number of frames, the same for every record. The transform that "
+    "selects them cannot be inside RandomApply or another list that applies to only some records; "
+    "clips that differ in frame size are delivered as lists; their timestamps need a field name "
+    "that is not in use."};
 
 constexpr int64_t kMostFrames = 1024;  // of a clip
 
@@ -86,12 +86,12 @@ int at_field(const PlanDraft& draft, const std::string& name, const std::string&
   }
   if (each) {
     raise(kBadClip, "[" + label + "] \"" + name + "\" is " + text_of(state) +
-                        ", and the times of frames are one number of seconds, or 1 to " +
+                        ", but the times of frames must be one number of seconds, or 1 to " +
                         std::to_string(kMostFrames) + " in a row: float64, float32 or int64");
   }
   raise(kBadClip,
         "[" + label + "] \"" + name + "\" is " + text_of(state) +
-            ", and the time of a clip is one number of seconds: float64, float32 or int64");
+            ", but the time of a clip must be one number of seconds: float64, float32 or int64");
 }
 
 // Makes the step extract as many frames as the video's field of times has values; returns that
@@ -226,8 +226,7 @@ void add_clip_output(const PlanDraft& draft, Output& output) {
     return;
   }
   if (state.kind == FieldKind::kVideo) {
-    raise(kUncut,
-          "\"" + state.name + "\" would be delivered, but no transform selects frames of it",
+    raise(kUncut, "\"" + state.name + "\" would be delivered, but no transform selects its frames",
           "RandomVideoClips(num_frames=16), or kinds={\"" + state.name + "\": \"bytes\"}");
   }
   if (state.clip_frame < 0) return;
@@ -244,7 +243,8 @@ void add_clip_output(const PlanDraft& draft, Output& output) {
   const Ragged ragged = draft.options.ragged;
   if (open && (ragged == Ragged::kPad || ragged == Ragged::kPacked)) {
     raise(kBadClip, "\"" + state.name + "\" would be clips of several sizes in one tensor",
-          "a Resize or a crop makes them equal; ragged=\"list\" takes them as they are");
+          "add a Resize or a crop to make them equal, or pass ragged=\"list\" to deliver them as "
+          "lists");
   }
 }
 

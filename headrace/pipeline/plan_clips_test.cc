@@ -58,7 +58,7 @@ TEST(AClip, HasItsTimesOnRequest) {
   EXPECT_EQ(output(plan, "video_times").state.dtype, DType::kFloat64);
 }
 
-TEST(AClip, IsRefusedIfItsTimesHaveTheNameOfAnotherField) {
+TEST(AClip, IsRejectedIfItsTimesHaveTheNameOfAnotherField) {
   Schema schema = kVideo;
   schema.push_back(schema[1]);
   schema[2].name = "video_times";
@@ -107,7 +107,7 @@ TEST(AVideo, IsDecodedOnlyIfItsClipIsUsed) {
   EXPECT_FALSE(plan->wanted()[0]);
 }
 
-TEST(AVideo, WithoutAClipIsRefused) {
+TEST(AVideo, IsRejectedWithoutAClip) {
   EXPECT_NE(refusal([] { plan_of(kVideo, {}); }).find("HR0372"), std::string::npos);
   EXPECT_NE(refusal([] { plan_of(kVideo, {maybe(0.5, {clip(4)})}); }).find("HR0373"),
             std::string::npos);

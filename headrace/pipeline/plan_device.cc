@@ -12,15 +12,14 @@ namespace {
 
 const ErrorCode kNotOnDevice{
     "HR0138", ErrorKind::kConfig, "transform not supported on devices",
-    "After ToDevice() images are on the device. A device can do what is possible while bytes are "
-    "copied into the batch: a horizontal flip, lookup tables, ToDtype and Normalize, one "
-    "rectangle filled with one value, in this order apart from the flip, and MixUp and CutMix at "
-    "the end. Put other image transforms before ToDevice()."};
+    "After ToDevice(), images are on the device, which supports: a horizontal flip, lookup tables, "
+    "ToDtype and Normalize, one rectangle filled with one value (in this order, except the flip), "
+    "and MixUp and CutMix at the end. Put other image transforms before ToDevice()."};
 
 const ErrorCode kNoPlace{
     "HR0139", ErrorKind::kConfig, "invalid ToDevice",
-    "ToDevice() may appear once, for every record, where the image is still uint8: not in a list "
-    "that only some records use, and not after ToDtype."};
+    "ToDevice() may appear once, and must apply to every record while the image is still uint8: "
+    "not in a list that applies to only some records, and not after ToDtype."};
 
 bool is_done_there(const OpRecord& record) {
   if (record.origin) return false;
@@ -41,7 +40,7 @@ std::string steps_of_devices() {
 }
 
 [[noreturn]] void refuse(const std::string& label, const std::string& why) {
-  raise(kNotOnDevice, label + " comes after ToDevice(), and " + why,
+  raise(kNotOnDevice, label + " comes after ToDevice(), but " + why,
         "put it before ToDevice(). Devices support " + steps_of_devices());
 }
 
@@ -65,7 +64,7 @@ bool erases(const PlanDraft& draft, int field) {
 void put_on_device(PlanDraft& draft, const std::string& name) {
   const std::string label = "[" + name + "] ";
   if (draft.scope().conditional || draft.scope().in_any_order) {
-    raise(kNoPlace, label + "is in a list that not every record uses",
+    raise(kNoPlace, label + "is in a list that does not apply to every record",
           "put it into the list around that one");
   }
   const std::vector<int>& seen =
@@ -77,12 +76,13 @@ void put_on_device(PlanDraft& draft, const std::string& name) {
     any = true;
     check_not_batched(draft, {field}, name);
     if (draft.device_points.contains(field)) {
-      raise(kNoPlace, label + "\"" + state.name + "\" is already on the device", "leave one out");
+      raise(kNoPlace, label + "\"" + state.name + "\" is already on the device",
+            "remove one of them");
     }
     if (state.dtype != DType::kUInt8) {
       raise(kNoPlace,
             label + "\"" + state.name + "\" is " + text_of(state) +
-                " here, and bytes are copied to the device",
+                " here, but only uint8 images can be copied to the device",
             "put it before ToDtype");
     }
     const bool is_first = std::ranges::none_of(draft.steps, [&](const Step& step) {

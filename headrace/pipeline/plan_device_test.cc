@@ -99,7 +99,7 @@ TEST(ToDevice, IsAllowedOnceForUint8Images) {
     EXPECT_EQ(error.find("HR0139"), 0u) << error;
     EXPECT_NE(error.find(why), std::string::npos) << error;
   };
-  expect_no_place({maybe(0.5, {to_device()})}, "that not every record uses");
+  expect_no_place({maybe(0.5, {to_device()})}, "that does not apply to every record");
   expect_no_place({to_device(), to_device()}, "is already on the device");
   expect_no_place({to_float(), to_device()}, "put it before ToDtype");
   EXPECT_EQ(refused({to_device()}, {label()}).find("HR0139"), 0u);

@@ -16,8 +16,8 @@ const ErrorCode kUnknownField{
 
 const ErrorCode kBadSchema{
     "HR0117", ErrorKind::kConfig, "image shape unknown",
-    "Images and masks are encoded files, or uint8, uint16, float32 or float16 tensors (C, H, W) "
-    "with 1 to 16 channels. Other tensors can be delivered as fields of the kind `tensor`."};
+    "Images and masks must be encoded files, or uint8, uint16, float32 or float16 tensors (C, H, "
+    "W) with 1 to 16 channels. Other tensors can be delivered as fields of the kind `tensor`."};
 
 constexpr std::string_view kSource = "the source, whose records differ in size";
 

@@ -97,7 +97,7 @@ void add_outputs(PlanDraft& draft) {
     }
   }
   if (draft.outputs.empty()) {
-    raise(kUnknownOutput, "nothing would be delivered", "the pipeline drops every field");
+    raise(kUnknownOutput, "no fields would be delivered", "the pipeline drops every field");
   }
   for (Output& output : draft.outputs) {
     if (output.origin != OutputOrigin::kField) continue;
@@ -121,12 +121,12 @@ void refuse_ragged(const PlanDraft& draft) {
     raise(kRagged,
           "\"" + output.name + "\" is " + text_of(state) + ", left open by " + state.left_open_by,
           is_picture(state.kind) || output.is_clip()
-              ? "add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or take "
+              ? "add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or use "
                 "Loader(..., ragged=\"list\")"
           : sounds && (state.kind == FieldKind::kAudio || state.kind == FieldKind::kTensor)
               ? "add RandomClip(num_frames) or PadOrTrim(num_frames), before any spectrogram, or "
-                "take Loader(..., ragged=\"pad\")"
-              : "take Loader(..., ragged=\"list\"), or leave it out with fields=");
+                "use Loader(..., ragged=\"pad\")"
+              : "use Loader(..., ragged=\"list\"), or exclude the field with fields=");
   }
 }
 

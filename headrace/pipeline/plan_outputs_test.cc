@@ -55,8 +55,8 @@ TEST(Outputs, TextIsAlwaysAList) {
 
 TEST(Outputs, ErrorsForRaggedFieldsNameTheCauseAndTheFixes) {
   const std::string ways =
-      " | add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or take "
-      "Loader(..., ragged=\"list\")";
+      " | add Resize((height, width)), CenterCrop(size) or RandomCrop(size), or use Loader(..., "
+      "ragged=\"list\")";
   EXPECT_EQ(refusal(kSchema, {}, fields({"image"})),
             "HR0114 \"image\" is uint8 (3, ?, ?), left open by the source, whose records differ in "
             "size" +
@@ -73,7 +73,7 @@ TEST(Outputs, ErrorsForRaggedFieldsNameTheCauseAndTheFixes) {
           ways);
   EXPECT_EQ(refusal(kSchema, {}, fields({"boxes"})),
             "HR0114 \"boxes\" is float32 (?, 4), left open by the source, whose records differ in "
-            "size | take Loader(..., ragged=\"list\"), or leave it out with fields=");
+            "size | use Loader(..., ragged=\"list\"), or exclude the field with fields=");
   const PlanPtr plan = plan_of(kSchema, {}, fields({"image", "boxes", "scores"}, Ragged::kList));
   EXPECT_TRUE(plan->outputs()[0].as_list);
   EXPECT_TRUE(plan->outputs()[1].as_list);
@@ -81,7 +81,7 @@ TEST(Outputs, ErrorsForRaggedFieldsNameTheCauseAndTheFixes) {
   EXPECT_EQ(plan->outputs()[2].bytes_per_record, 40u);
 }
 
-TEST(DeadSteps, AreNotRunAndTheirFieldsAreNotRead) {
+TEST(DeadSteps, AreNotExecutedAndTheirFieldsAreNotRead) {
   const Specs transforms = {to_float(), crop(8), maybe(0.5, {flip()}), normalize()};
   const PlanPtr masks = plan_of(kSchema, transforms, fields({"mask", "label"}));
   ASSERT_EQ(masks->steps().size(), 3u);  // no ToDtype, no Normalize: they act on the image
@@ -93,7 +93,7 @@ TEST(DeadSteps, AreNotRunAndTheirFieldsAreNotRead) {
   EXPECT_EQ(labels->wanted(), (std::vector<bool>{false, false, true, false, false, false}));
 }
 
-TEST(DeadSteps, DoNotChangeTheDrawsOfTheOthers) {
+TEST(DeadSteps, DoNotChangeOtherDraws) {
   const Schema schema = {pixels("image", {3, 9, 9}), pixels("mask", {1, 9, 9}, FieldKind::kMask)};
   const Specs transforms = {flip(), crop(4), maybe(0.5, {flip()})};
   Read read;

@@ -29,9 +29,9 @@ const ErrorCode kBrokenPromise{
     /*of_record=*/true};
 
 const ErrorCode kUndeclared{
-    "HR0604", ErrorKind::kConfig, "a function returned an undeclared field",
-    "A function may return the fields that it takes, and new fields that it declares. This one "
-    "returned a field that is neither.",
+    "HR0604", ErrorKind::kConfig, "function returned an undeclared field",
+    "A function may return its argument fields, and new fields that it declares. This one returned "
+    "a field that is neither.",
     /*of_record=*/true};
 
 constexpr const char* kDeclare = "T.Python(function, returns={...})";
@@ -58,7 +58,7 @@ Result<PythonValue> clip_value(const CrossingValue& clip, std::span<const int> f
         frame->dtype != first->dtype) {
       return Error{.code = &kUnequalFrames,
                    .what = "frame " + std::to_string(i) + " is " + std::to_string(frame->width) +
-                           " x " + std::to_string(frame->height) + ", the first " +
+                           " x " + std::to_string(frame->height) + ", but the first is " +
                            std::to_string(first->width) + " x " + std::to_string(first->height)};
     }
     std::memcpy(value.owned.data() + i * bytes, frame->pixels.data(), bytes);
@@ -156,8 +156,8 @@ Error broken(const Step& step, const FieldState& promise, const PythonValue& val
     hint = "return it with .astype(\"" + std::string(name_of(promise.dtype)) + "\"), or " + hint;
   }
   return {.code = &kBrokenPromise,
-          .what = "[" + step.function->name() + "] \"" + promise.name + "\" came back as " +
-                  text_of_value(value) + ", expected was " + text_of(promise),
+          .what = "[" + step.function->name() + "] \"" + promise.name + "\" was returned as " +
+                  text_of_value(value) + ", expected " + text_of(promise),
           .note = "in " + step.label,
           .hint = std::move(hint)};
 }

@@ -10,7 +10,7 @@
 namespace headrace::plan_test {
 namespace {
 
-// A C++ stand-in for a Python function.
+// A C++ substitute for a Python function.
 class Function final : public PythonFunction {
  public:
   using Body = std::function<void(PythonCall&)>;
@@ -130,7 +130,7 @@ TEST(PythonStep, FieldsThatItDoesNotReturnAreUnchanged) {
   EXPECT_EQ(run.value("label").scalar, 5);
 }
 
-TEST(PythonStep, StridedResultsAreTakenElementByElement) {
+TEST(PythonStep, StridedResultsAreCopiedElementByElement) {
   const auto swap_axes = [](PythonCall& call) {  // like numpy's transpose(0, 2, 1), without a copy
     call.outputs.push_back(inverted(call.inputs[0]));
     call.outputs[0].view.strides = {64, 1, 8};
@@ -146,21 +146,21 @@ TEST(PythonStep, AnUndeclaredDtypeOrShapeIsAnErrorThatNamesBoth) {
     call.outputs.push_back(value(DType::kFloat64, {3, 8, 8}, std::vector<double>(192)));
   };
   EXPECT_EQ(PythonRun(plan_of(kSchema, {step(function({"image"}, floats))}), read()).error(),
-            "HR0601 [speckle] \"image\" came back as float64 (3, 8, 8), expected was uint8 (3, 8, "
+            "HR0601 [speckle] \"image\" was returned as float64 (3, 8, 8), expected uint8 (3, 8, "
             "8) | declare the floats: T.Python(function, returns={\"image\": (\"float32\", (3, 8, "
             "8))}), of images as float32");
   const auto small_floats = [](PythonCall& call) {
     call.outputs.push_back(value(DType::kFloat32, {3, 4, 4}, std::vector<float>(48)));
   };
   EXPECT_EQ(PythonRun(plan_of(kSchema, {step(function({"image"}, small_floats))}), read()).error(),
-            "HR0601 [speckle] \"image\" came back as float32 (3, 4, 4), expected was uint8 (3, 8, "
+            "HR0601 [speckle] \"image\" was returned as float32 (3, 4, 4), expected uint8 (3, 8, "
             "8) | declare the floats: T.Python(function, returns={\"image\": (\"float32\", (3, 4, "
             "4))})");
   const auto small = [](PythonCall& call) {
     call.outputs.push_back(value(DType::kUInt8, {3, 4, 4}, std::vector<uint8_t>(48)));
   };
   EXPECT_EQ(PythonRun(plan_of(kSchema, {step(function({"image"}, small))}), read()).error(),
-            "HR0601 [speckle] \"image\" came back as uint8 (3, 4, 4), expected was uint8 (3, 8, 8) "
+            "HR0601 [speckle] \"image\" was returned as uint8 (3, 4, 4), expected uint8 (3, 8, 8) "
             "| declare what it returns: T.Python(function, returns={...})");
 }
 
@@ -191,7 +191,7 @@ TEST(PythonStep, DeclaredFormsAndNewFieldsArePartOfThePlan) {
   EXPECT_EQ(run.value("mean").bytes.size(), 12u);
 }
 
-TEST(PythonStep, UndeclaredFieldIsAnError) {
+TEST(PythonStep, AnUndeclaredFieldIsAnError) {
   const auto body = [](PythonCall& call) {
     call.output_names = {"extra"};
     call.outputs.push_back(value<float>(DType::kFloat32, {1}, {1}));
@@ -208,7 +208,7 @@ TEST(PythonStep, UndeclaredFieldIsAnError) {
             "T.Python(function, returns={...})");
 }
 
-TEST(PythonStep, InABranchTheFieldHasEitherName) {
+TEST(PythonStep, InABranchTheFieldHasBothNames) {
   const auto plus_one = function({"image"}, invert);
   PythonRun run(plan_of(kSchema, {fork("image", {{"a", {step(plus_one)}}, {"b", {}}})}), read());
   ASSERT_TRUE(run.result) << run.result.error().message();
@@ -231,18 +231,19 @@ TEST(PythonStep, ItsDrawsAreSeparateAndReproducible) {
   EXPECT_NE(bits[0], bits[4]);
 }
 
-TEST(PythonStep, UnknownArgumentsAndFieldsAreRefused) {
-  EXPECT_EQ(refusal(kSchema, {step(function({"img"}, invert))}),
-            "HR0118 [speckle] its arguments are fields by their names, but \"img\" is not one of "
-            "image (image), label (label) | T.Python(function, fields=\"image\") says what the "
-            "arguments are; or rename the argument to image");
+TEST(PythonStep, UnknownArgumentsAndFieldsAreRejected) {
+  EXPECT_EQ(
+      refusal(kSchema, {step(function({"img"}, invert))}),
+      "HR0118 [speckle] its argument names must be field names, but \"img\" is not one of image "
+      "(image), label (label) | T.Python(function, fields=\"image\") specifies the arguments; or "
+      "rename the argument to image");
   EXPECT_EQ(refusal({kSchema[0]}, {step(function({"x"}, invert))}), "accepted") << "one of one";
   Spec narrowed = step(function({"image"}, invert));
   narrowed.fields = {"image"};
   EXPECT_EQ(refusal(kSchema, {narrowed}),
             "HR0118 [speckle] takes no fields= | its argument names are its fields");
   EXPECT_EQ(refusal(kSchema, {step(function({"image"}, invert, {label()}))}),
-            "HR0118 [speckle] declares \"label\", a field that it does not take | make it an "
+            "HR0118 [speckle] declares \"label\", which is not one of its arguments | make it an "
             "argument of the function");
   EXPECT_EQ(refusal(kSchema, {maybe(0.5, {step(function({"image"}, invert, {text("t")}))})}),
             "HR0118 [speckle] cannot add the field \"t\" inside a RandomApply");
@@ -264,7 +265,7 @@ TEST(PythonStep, ItsFieldsAreReadEvenIfNotDelivered) {
   EXPECT_EQ(seen, 5);
 }
 
-TEST(PythonStep, InRandomApplyItIsCalledForSomeRecordsOnly) {
+TEST(PythonStep, InsideRandomApplyItIsCalledForSomeRecordsOnly) {
   int calls = 0;
   const auto count = [&](PythonCall&) { ++calls; };
   const PlanPtr plan = plan_of(kSchema, {maybe(0.5, {step(function({"label"}, count))}), flip()});

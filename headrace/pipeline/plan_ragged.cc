@@ -120,9 +120,9 @@ void add_companion(PlanDraft& draft, OutputOrigin origin, int of) {
   auto made = std::ranges::find(outputs, name, &Output::name);
   if (made != outputs.end() && made->origin != origin) {
     raise(kBadRagged,
-          "\"" + name + "\" is a field of the records, and would come with \"" + outputs[of].name +
+          "\"" + name + "\" is a field of the records, but is also added by \"" + outputs[of].name +
               "\"",
-          "leave it out with fields=, or take ragged=\"list\"");
+          "exclude it with fields=, or use ragged=\"list\"");
   }
   if (made == outputs.end()) {
     Output output;
@@ -219,8 +219,8 @@ void add_ragged_outputs(PlanDraft& draft) {
     if (!is_companion(output) || output.companion >= 0) continue;
     const std::string_view suffix = companion_of(output.origin).suffix;
     const std::string of = output.name.substr(0, output.name.size() - suffix.size());
-    raise(kBadRagged, "fields= names \"" + output.name + "\", which no batch has",
-          "it would come with \"" + of +
+    raise(kBadRagged, "fields= names \"" + output.name + "\", which does not exist",
+          "it is added by \"" + of +
               "\", if that is delivered, differs in rows and is the first of its row group");
   }
   set_paddings(draft);

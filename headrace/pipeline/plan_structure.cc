@@ -22,9 +22,9 @@ namespace {
 
 const ErrorCode kPathsDiffer{
     "HR0115", ErrorKind::kConfig, "records differ in dtype",
-    "Transforms that apply to some records only (inside RandomApply, RandomChoice or SomeOf) must "
-    "not change dtype, kind or number of dimensions, because all records of a batch must agree in "
-    "these. Move the conversion out of that list."};
+    "Transforms that apply to only some records (inside RandomApply, RandomChoice or SomeOf) must "
+    "not change the dtype, kind or number of dimensions, because these must be the same for all "
+    "records of a batch. Move the conversion out of that list."};
 
 using States = std::vector<FieldState>;
 
@@ -107,7 +107,9 @@ void PlanMaker::append_with_probability(double p, const std::vector<Spec>& trans
   draft_.scopes.pop_back();
   draft_.steps[before.steps].jump = static_cast<int>(draft_.steps.size());
   refuse_mixture(draft_, before, label);
-  merge(draft_.states, before.states, {"RandomApply", label + ", since only some records take it"});
+  merge(draft_.states, before.states,
+        {"RandomApply", label + ", since it applies to only some "
+                                "records"});
 }
 
 // Plans a list for fields with the given states; returns the states after it.
@@ -188,8 +190,9 @@ void PlanMaker::choose(std::string_view name, const Selection& selection,
   scope.in_any_order |= selection.shuffled && selection.count > 1;
 
   const Ways ways{std::string(name),
-                  select.label + (scope.in_any_order ? ", since records differ in the order"
-                                                     : ", since records take different ones")};
+                  select.label + (scope.in_any_order ? ", since the order differs between records"
+                                                     : ", since different lists apply to "
+                                                       "different records")};
   const PlanDraft::Written before = draft_.written();
   std::vector<States> found(lists.size(), before.states);
   std::vector<States> after = append_lists(scope, select, lists, found);

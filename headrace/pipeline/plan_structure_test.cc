@@ -47,7 +47,7 @@ std::map<std::vector<int>, int> rows_of(const PlanPtr& plan, int positions = 300
   return rows;
 }
 
-TEST(RandomChoice, EachRecordUsesOneList) {
+TEST(RandomChoice, AppliesOneListToEachRecord) {
   const auto rows =
       rows_of(plan_of(kPicture, {choice({{invert()}, {pad(1, 1), pad(1, 2)}, {}})}, lists()));
   ASSERT_EQ(rows.size(), 3u);
@@ -56,7 +56,7 @@ TEST(RandomChoice, EachRecordUsesOneList) {
   }
 }
 
-TEST(RandomOrder, EachRecordTakesAllListsInARandomOrder) {
+TEST(RandomOrder, AppliesAllListsInARandomOrder) {
   const auto rows = rows_of(
       plan_of(kPicture, {order({{pad(1, 1)}, {pad(1, 2), pad(1, 3)}, {invert()}})}, lists()));
   ASSERT_EQ(rows.size(), 6u);
@@ -64,7 +64,7 @@ TEST(RandomOrder, EachRecordTakesAllListsInARandomOrder) {
   EXPECT_TRUE(rows.contains({254, 252, 253, 245, 244}));  // the list, 1, inverted
 }
 
-TEST(SomeOf, TakesDistinctListsInTheirOriginalOrder) {
+TEST(SomeOf, AppliesDistinctListsInTheirOriginalOrder) {
   const Lists three = {{pad(1, 1)}, {pad(1, 2)}, {pad(1, 3)}};
   const auto rows =
       rows_of(plan_of(kPicture, {taken("SomeOf", three, {{"n", int64_t{2}}})}, lists()));
@@ -78,7 +78,7 @@ TEST(SomeOf, TakesDistinctListsInTheirOriginalOrder) {
   EXPECT_TRUE(again.contains({1, 3, 10, 11}));
 }
 
-TEST(OneOf, IsTakenWithItsProbability) {
+TEST(OneOf, IsAppliedWithItsProbability) {
   const auto rows = rows_of(
       plan_of(kPicture, {taken("OneOf", {{pad(1, 1)}, {pad(1, 2)}}, {{"p", 0.25}})}, lists()),
       2000);
@@ -98,7 +98,7 @@ TEST(Choices, NestInEachOtherAndInRandomApply) {
   EXPECT_EQ(found, expected);
 }
 
-TEST(Choices, AddingAListChangesNoDrawOfTheOthers) {
+TEST(Choices, AddingAListDoesNotChangeOtherDraws) {
   const auto plan = [](Lists lists) {
     return plan_of(kPicture, {choice(lists), order(lists), crop(1)}, headrace::plan_test::lists());
   };
@@ -133,7 +133,7 @@ TEST(Choices, ShapesAreKnownIfAllChoicesAgree) {
       "uint8 (3, ?, ?)");
 }
 
-TEST(Choices, ChoicesOfDifferentDtypesAreRefused) {
+TEST(Choices, ChoicesOfDifferentDtypesAreRejected) {
   EXPECT_EQ(refusal(kPicture, {choice({{to_float()}, {}})}),
             "HR0115 [RandomChoice] \"image\" would be float32 (1, 1, 2) in some records and uint8 "
             "(1, 1, 2) in the others | move what changes the dtype out of the RandomChoice");

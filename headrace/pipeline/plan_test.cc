@@ -33,7 +33,7 @@ TEST(Begin, TensorsScalarsAndTextAreUnchanged) {
   EXPECT_EQ(run.value("caption").bytes.size(), 6u);
 }
 
-TEST(Begin, EmptyRaggedTensorIsAValue) {
+TEST(Begin, AnEmptyRaggedTensorIsValid) {
   const PlanPtr plan = plan_of({tensor("boxes", {-1, 4})}, {}, lists());
   Processed run(plan, Read().tensor<float>({}, {0, 4}));
   ASSERT_TRUE(run.result());
@@ -78,14 +78,14 @@ TEST(Begin, FieldsOfOneRowGroupHaveTheSameNumberOfRows) {
   EXPECT_EQ(run.result().error().what, "\"areas\" has 2 rows, \"boxes\" 1");
 }
 
-TEST(Begin, BytesThatAreNotAnImageAreAnErrorOfTheRecord) {
+TEST(Begin, BytesThatAreNotAnImageMakeABadRecord) {
   const PlanPtr plan = plan_of({files("image")}, {crop(8)});
   Processed run(plan, Read().text("not an image at all, but long enough to be asked"));
   ASSERT_FALSE(run.result());
   EXPECT_EQ(run.result().error().code->kind, ErrorKind::kData);
 }
 
-TEST(Begin, ColorMasksAreAnErrorOfTheRecord) {
+TEST(Begin, ColorMasksMakeABadRecord) {
   const PlanPtr plan = plan_of({files("mask", FieldKind::kMask)}, {crop(8)});
   Processed run(plan, Read().file(recipe_test::jpeg_bytes(16, 16)));
   ASSERT_FALSE(run.result());
@@ -156,7 +156,7 @@ TEST(Advance, ErrorsNameTheStep) {
   EXPECT_EQ(run.result().error().note, "in transform 2, RandomCrop(size=99)");
 }
 
-TEST(Record, OfSmallTensorsNeedsNoAllocation) {
+TEST(Record, WithSmallTensorsNeedsNoAllocation) {
   const Schema schema = {tensor("x", {16}), tensor("boxes", {-1, 2}), label(), text("t")};
   const PlanPtr plan = plan_of(schema, {}, lists());
   Read read;
@@ -174,7 +174,7 @@ TEST(Record, OfSmallTensorsNeedsNoAllocation) {
   EXPECT_EQ(allocations, before);
 }
 
-TEST(Record, OfPixelsReusesItsMemory) {
+TEST(Record, WithPixelsReusesItsMemory) {
   const PlanPtr plan =
       plan_of({pixels("image", {3, 32, 32}), label()}, {flip(), crop(28), to_float()});
   Read read;

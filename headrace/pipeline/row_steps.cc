@@ -11,9 +11,9 @@ namespace {
 const ErrorCode kRowsBehind{
     "HR0183", ErrorKind::kConfig, "rows would be dropped from some fields only",
     "Boxes, labels, areas and masks have one row per object, and a transform that drops rows must "
-    "drop them from all of these, or every later row would describe a different object. COCO and "
-    "packs of it know which fields belong together. Elsewhere, declare it with "
-    "source.with_row_group(\"boxes\", \"labels\"), or name the fields in the transform: "
+    "drop them from all of these, or every later row would describe a different object. For COCO "
+    "datasets and packs of them, Headrace knows which fields belong together. Otherwise, declare "
+    "it with source.with_row_group(\"boxes\", \"labels\"), or name the fields in the transform: "
     "T.SanitizeBoundingBoxes(fields=(\"boxes\", \"labels\")). Omit unwanted fields with the "
     "loader's fields=."};
 
@@ -25,9 +25,9 @@ const ErrorCode kNoCanvas{
 
 const ErrorCode kSeveralGroups{
     "HR0185", ErrorKind::kConfig, "ambiguous field",
-    "A transform that drops rows decides by one field of boxes or keypoints, and drops the rows "
-    "of the fields that belong to it. When a record has several such fields, select one with the "
-    "transform's fields=, together with the labels and masks of its rows."};
+    "A transform that drops rows selects them by one field of boxes or keypoints, and drops the "
+    "same rows of the fields that belong to it. When a record has several such fields, select one "
+    "with the transform's fields=, together with the labels and masks of its rows."};
 
 bool has_rows(const FieldState& state) {
   return !is_picture(state.kind) && !is_string(state.kind) && !state.shape.empty();
@@ -110,7 +110,7 @@ void add_canvas(PlanDraft& draft, Step& step) {
   }
   if (alone || step.looked_at.empty()) {
     raise(kNoCanvas,
-          step.label + " needs the image that " + draft.names_of({wanting}) + " lies on, and " +
+          step.label + " needs the image that " + draft.names_of({wanting}) + " refers to, but " +
               (alone ? "it has moved without that field before" : "none exists here"),
           "use one list of transforms for the whole record, which moves them together");
   }
@@ -143,15 +143,16 @@ std::optional<Error> rows_left_behind(const PlanDraft& draft, const Step& step,
     for (size_t i = 1; i < step.rows.size(); ++i)
       all += ", \"" + draft.states[step.rows[i]].name + "\"";
     const bool known = draft.states[field].row_group > 0;
-    return Error{.code = &kRowsBehind,
-                 .what = step.label + " would drop rows of " + all + " and keep those of " + name +
-                         (known ? ", which are about the same objects"
-                                : ", which may be about the same objects"),
-                 .hint = (known ? "" : "source.with_row_group(" + all + ", " + name + "), or ") +
-                         std::string("fields=(") + all + ", " + name +
-                         ") of the transform drops them together" +
-                         (known ? "" : "; fields=(" + all + ",) declares that they are unrelated") +
-                         "; or leave " + name + " out with the loader's fields="};
+    return Error{
+        .code = &kRowsBehind,
+        .what =
+            step.label + " would drop rows of " + all + " but keep the rows of " + name +
+            (known ? ", which describe the same objects" : ", which may describe the same objects"),
+        .hint = (known ? "" : "source.with_row_group(" + all + ", " + name + "), or ") +
+                std::string("fields=(") + all + ", " + name +
+                ") of the transform drops them together" +
+                (known ? "" : "; fields=(" + all + ",) declares that they are unrelated") +
+                "; or leave " + name + " out with the loader's fields="};
   }
   return {};
 }

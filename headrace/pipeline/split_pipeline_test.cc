@@ -37,7 +37,7 @@ void expect_split(const std::vector<Spec>& list, const std::string& first, const
   EXPECT_EQ(split.ends_at, ends_at);
 }
 
-TEST(SplitPipeline, EndsAtTheFirstStepThatIsRandomOrNotUint8) {
+TEST(SplitPipeline, SplitsAtTheFirstStepThatIsRandomOrNotUint8) {
   expect_split({}, "", "", "");
   expect_split({kResize, kCenter}, "Resize CenterCrop", "", "");
   expect_split({kResize, kCrop, kCenter}, "Resize", "RandomCrop CenterCrop", "RandomCrop");
@@ -55,7 +55,7 @@ TEST(SplitPipeline, FlattensNestedListsButNotRandomChoices) {
   expect_split({narrowed}, "", "Compose", "Compose");
 }
 
-TEST(SplitPipeline, DividesTheListOfEachField) {
+TEST(SplitPipeline, SplitsTheListOfEachField) {
   const SplitPipeline split =
       split_pipeline({{}, {{"image", {kResize, kCrop}}, {"mask", {kCenter}}}, {"text"}});
   EXPECT_EQ(names(split.first.by_field.at("image")), "Resize");
