@@ -46,7 +46,7 @@ class CodedRows {
   // While the slot is filled, each row is set by one thread. A row may be taken again. Writes the
   // coded bytes of what the recipe shows. False if the CPU has to decode it.
   bool take(int64_t row, int64_t record, const Recipe& recipe, uint8_t* slot);
-  // Where to write the pixels of a row that the CPU decodes; null: there is no room left.
+  // Where to write the pixels of a row that the CPU decodes; null if there is no room.
   uint8_t* pixels(int64_t row, uint8_t* slot);
   // Whether the device can receive the image as stored, with any transforms: its row positions are
   // known, or would be determined.

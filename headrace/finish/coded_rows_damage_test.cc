@@ -23,7 +23,8 @@ void headrace::before_allocation() {
 namespace headrace::coded_rows_test {
 namespace {
 
-// Wrong bytes and indexes: the device either reports them, or gives the same pixels as the CPU.
+// For damaged bytes and indexes, the device either reports the damage or gives the same pixels as
+// the CPU.
 TEST(CodedRowsDamage, DamageIsFlaggedOrDecodedAsOnTheCpu) {
   jpeg_test::Draw draw(11);
   Renderer renderer;
@@ -74,7 +75,7 @@ TEST(CodedRowsDamage, DamageIsFlaggedOrDecodedAsOnTheCpu) {
   EXPECT_GT(shown, 100);
 }
 
-TEST(CodedRowsDamage, RowsCanBeRetriedAfterARefusedAllocation) {
+TEST(CodedRowsDamage, RowsCanBeRetriedAfterAFailedAllocation) {
   const std::vector<File> sources = files();
   jpeg_test::Draw draw(5);
   std::vector<Window> windows;

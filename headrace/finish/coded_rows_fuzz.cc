@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer: the input that a worker prepares for a device, from JPEG files of arbitrary bytes with
-// correct and corrupted row indexes, as batches whose rows are taken, taken again, replaced by
-// pixels or left out, and in parts. A row that the device accepts must equal the CPU's; nothing may
+// correct and corrupted row indexes, as batches whose rows are added, added again, replaced by
+// pixels or skipped, and in parts. A row that the device accepts must equal the CPU's; nothing may
 // exceed the counted memory.
 #include <algorithm>
 #include <cstdlib>

@@ -14,7 +14,7 @@
 namespace headrace::coded_rows_test {
 namespace {
 
-TEST(CodedRows, AreDecodedOnADeviceAsByLibjpeg) {
+TEST(CodedRows, AreDecodedOnADeviceToLibjpegsPixels) {
   Mixture mixture;
   mixture.filling.coded.settle(24);
   std::vector<DevicePtr> devices{host_device()};
@@ -130,7 +130,7 @@ TEST(CodedRows, RoomForThePixelsOfEveryRowIsReserved) {
 }
 
 // A larger budget per record makes room for large pictures.
-TEST(CodedRows, LargeImagesHaveRoomInLargeShares) {
+TEST(CodedRows, LargeImagesFitIntoALargeBudget) {
   const File noisy(jpeg_test::FileSpec{
       .width = 900, .height = 900, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .quality = 100});
   Filling filling(6, kShape, noisy.plain.size());
@@ -140,7 +140,7 @@ TEST(CodedRows, LargeImagesHaveRoomInLargeShares) {
   EXPECT_EQ(filling.counted(Place::kNoRoom), 0);
 }
 
-TEST(CodedRows, ThreadsMayFillThemAtOnce) {
+TEST(CodedRows, ThreadsMayFillThemConcurrently) {
   const std::vector<File> sources = files();
   Filling filling(64);
   std::vector<Bytes> expected(64);
@@ -224,7 +224,7 @@ TEST(CodedRows, ImagesDecodedByTheCpuAreCountedByReason) {
   EXPECT_EQ(filling.counted(Place::kEnd), 1);
 }
 
-TEST(CodedRows, AnImageThatNeedsTooMuchDeviceMemoryIsLeftToTheCpu) {
+TEST(CodedRows, AnImageThatNeedsTooMuchDeviceMemoryIsDecodedOnTheCpu) {
   const File file(jpeg_test::FileSpec{
       .width = 4200, .height = 4200, .sampling = {{1, 1}, {1, 1}, {1, 1}}, .quality = 20});
   Filling filling(2);

@@ -15,11 +15,11 @@ constexpr double kEnough = 0.9;
 
 const ErrorCode kNothingToDecode{
     "HR0717", ErrorKind::kConfig, "nothing to decode on a device",
-    "decode=\"device\" leaves the decoding of baseline JPEGs whose rows are indexed (headrace "
-    "index, index=\"auto\", or a dense pack) to the device that batches are copied to, with one "
-    "resize and the final transforms as for finish=\"device\". Other images of the same batch are "
-    "decoded by threads. It needs encoded images, a field that the device finishes, and no "
-    "strict=True, which inspects the whole file. decode=\"auto\" decodes on the CPU instead."};
+    "With decode=\"device\", the device that batches are copied to decodes baseline JPEGs that "
+    "have a row index (headrace index, index=\"auto\", or a dense pack), and does one resize and "
+    "the final transforms as with finish=\"device\". Other images of the same batch are decoded by "
+    "threads. This requires encoded images, a field that the device finishes, and strict=False, "
+    "because strict=True inspects the whole file. decode=\"auto\" decodes on the CPU instead."};
 
 // Why no picture can be decoded on the device; empty if they can.
 std::string obstacle(const DecodeInputs& question) {
@@ -31,7 +31,7 @@ std::string obstacle(const DecodeInputs& question) {
 
 DecodeChoice on_cpu(const DecodeInputs& question, const std::string& why) {
   if (question.use == DecodeUse::kDevice) {
-    raise(kNothingToDecode, why, "decode=\"auto\", or remove the obstacle");
+    raise(kNothingToDecode, why, "use decode=\"auto\", or remove the obstacle");
   }
   return {false, "cpu: " + why};
 }
@@ -52,7 +52,7 @@ DecodeChoice choose_decode(const DecodeInputs& question, const FinishChoice& fin
   DecodeChoice choice = choose_decode(question);
   if (!choice.on_device || std::ranges::count(finish.decodable, true)) return choice;
   if (finish.any()) {
-    return on_cpu(question, "only clips or masks are finished there, which threads decode");
+    return on_cpu(question, "only clips or masks are finished there, and threads decode these");
   }
   const size_t reason = std::min(finish.text.find(':'), finish.text.size());
   return on_cpu(question, "images are finished on the CPU" + finish.text.substr(reason));

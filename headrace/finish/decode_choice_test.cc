@@ -34,7 +34,7 @@ DecodeInputs question(DecodeUse use, const Device& device) {
 const FinishChoice kFinished{
     .places = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {true}};
 
-TEST(DecodeChoice, DeviceMeansAnyAvailableDevice) {
+TEST(DecodeChoice, DeviceModeAcceptsAnyAvailableDevice) {
   const Gpu gpu;
   const SimulatedDevice simulated(1);
   for (const Device* device :
@@ -45,7 +45,7 @@ TEST(DecodeChoice, DeviceMeansAnyAvailableDevice) {
   }
 }
 
-TEST(DecodeChoice, AutoMeansAGpuThatCanDecodeNineTenths) {
+TEST(DecodeChoice, AutoModeRequiresAGpuThatCanDecode90Percent) {
   using Place = DeviceDecoding::Place;
   const Gpu gpu;
   const DecodeChoice chosen = choose_decode(question(DecodeUse::kAuto, gpu), kFinished);
@@ -70,7 +70,7 @@ TEST(DecodeChoice, AutoMeansAGpuThatCanDecodeNineTenths) {
             "(`headrace index a/` makes one)");
 }
 
-TEST(DecodeChoice, TheCpuDecodesOnRequestOrForTheHost) {
+TEST(DecodeChoice, TheCpuDecodesOnRequestOrIfBatchesStayOnTheHost) {
   const Gpu gpu;
   EXPECT_EQ(choose_decode(question(DecodeUse::kCpu, gpu)).text, "cpu");
   DecodeInputs asked = question(DecodeUse::kDevice, gpu);
@@ -112,7 +112,7 @@ TEST(DecodeChoice, ObstaclesAreNamed) {
          "images are finished on the CPU: RandomAffine prevents it");
   expect([](DecodeInputs&) {},
          {.places = {FinishPlace::kDevice}, .text = "cuda:0", .decodable = {false}},
-         "only clips or masks are finished there, which threads decode");
+         "only clips or masks are finished there, and threads decode these");
 }
 
 }  // namespace

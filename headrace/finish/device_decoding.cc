@@ -22,15 +22,15 @@ constexpr std::array<PlaceRecord, DeviceDecoding::kPlaces> kPlaceRecords = {{
     {"device", ""},
     {"field finished on the CPU", "belong to a field that is finished on the CPU"},
     {"unsupported final transforms", "end with transforms that the device cannot finish"},
-    {"rendered earlier", "are decoded early, for a transform that works on pixels"},
+    {"rendered earlier", "must be decoded early, for a transform that works on pixels"},
     {"unsupported color transform", "have a color transform that the device does not support"},
     {"padded before resize", "are padded before they are resized"},
     {"unsupported format", "are not baseline JPEGs"},
     {"no row index", "have no row index"},
     {"too large", "are too large for the device's scratch memory"},
-    {"slot full", "do not fit into the rest of the slot"},
+    {"slot full", "do not fit into the remaining space of the slot"},
     {"damaged", "were rejected by the device as damaged"},
-    {"out of device memory", "came after the device ran out of memory"},
+    {"out of device memory", "were processed after the device ran out of memory"},
 }};
 
 const PlaceRecord& record_of(Place place) { return kPlaceRecords[static_cast<size_t>(place)]; }

@@ -46,7 +46,7 @@ size_t share_of(const Source& source) {
   return coded_row_bytes(source, *make_plan(source.schema(), pipeline, {}));
 }
 
-TEST(CodedRowBytes, IsMoreThanTheAverageImage) {
+TEST(CodedRowBytes, ExceedsTheAverageImage) {
   EXPECT_EQ(share_of(Sized(std::vector<size_t>(100, 8000))), CodedRows::kUsualRow);
   EXPECT_EQ(share_of(Sized(std::vector<size_t>(5, 800'000))), 900'000u);
   std::vector<size_t> sizes(1600, 400'000);
@@ -54,7 +54,7 @@ TEST(CodedRowBytes, IsMoreThanTheAverageImage) {
   EXPECT_EQ(share_of(Sized(sizes)), 900'000u);
 }
 
-TEST(CodedRowBytes, OneHugeRecordTakesNoMoreThanItsPart) {
+TEST(CodedRowBytes, OneHugeRecordIsLimitedToItsShare) {
   std::vector<size_t> sizes(16, 100'000);
   sizes[3] = size_t{64} << 20;
   EXPECT_LT(share_of(Sized(sizes)), size_t{1} << 20);

@@ -10,12 +10,12 @@ namespace {
 
 const ErrorCode kNothingToFinish{
     "HR0716", ErrorKind::kConfig, "nothing to finish on a device",
-    "finish=\"device\" and T.ToDevice() leave the value mapping (ToDtype, Normalize), the last "
-    "flip, lookup tables, an erased rectangle, layout and dtype of images, MixUp and CutMix to "
-    "the device that batches are copied to. That needs a dense field of images or clips with one "
-    "to four channels that stay uint8 until the last transform: one that computes colors, resizes "
-    "or runs Python after ToDtype needs finished images on the host. finish=\"auto\" finishes on "
-    "the device what is possible."};
+    "With finish=\"device\" or T.ToDevice(), the device that batches are copied to applies "
+    "ToDtype, Normalize, the last flip, lookup tables, an erased rectangle, layout and dtype of "
+    "images, MixUp and CutMix. This requires a dense field of images or clips with one to four "
+    "channels that remain uint8 until these transforms: a transform after ToDtype that computes "
+    "colors, resizes or runs Python needs finished images on the host. finish=\"auto\" uses the "
+    "device where possible."};
 
 std::string in_kib(size_t bytes) {
   const size_t tenths = (bytes * 10 + 512) / 1024;
@@ -116,7 +116,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
                 " per record instead of " + in_kib(output.bytes_per_record);
   }
   if (out.text.empty() && use == FinishUse::kDevice) {
-    raise(kNothingToFinish, why_not, "finish=\"auto\", or the transform elsewhere");
+    raise(kNothingToFinish, why_not, "use finish=\"auto\", or move the transform");
   }
   if (out.text.empty()) return {{}, "cpu: " + why_not};
   out.places = std::move(places);
