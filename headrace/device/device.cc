@@ -15,22 +15,22 @@ namespace {
 
 const ErrorCode kNoSuchName{
     "HR0881", ErrorKind::kConfig, "invalid device name",
-    "Devices have torch's names: \"cpu\", \"cuda\" (the first, or torch's current one), "
+    "Devices are named as in torch: \"cpu\", \"cuda\" (the first device, or torch's current one), "
     "\"cuda:1\"."};
 
 const ErrorCode kDeviceFailed{
     "HR0883", ErrorKind::kUnsupported, "device error",
     "A call to the CUDA runtime failed. Kernel errors are reported late: the cause may be any "
     "earlier kernel of the process, Headrace's or the model's. CUDA_LAUNCH_BLOCKING=1 or "
-    "compute-sanitizer finds which. After an illegal address the process has to be restarted for "
-    "this device: loader.load_state_dict(loader.state_dict()) and loader.torch() continue with "
-    "the CPU."};
+    "compute-sanitizer finds which. After an illegal address, this device cannot be used again "
+    "until the process is restarted; loader.load_state_dict(loader.state_dict()) and "
+    "loader.torch() continue on the CPU."};
 
 const ErrorCode kNoSuchDevice{
     "HR0882", ErrorKind::kUnsupported, "device not found",
     "Headrace searched for CUDA devices through the driver (libcuda.so.1) when the device was "
-    "requested. The message says what it found: no driver, one that is too old, fewer devices, "
-    "or a build of Headrace without CUDA. CUDA_VISIBLE_DEVICES hides devices."};
+    "requested. The message states the cause: no driver, a driver that is too old, fewer devices, "
+    "or a build of Headrace without CUDA. CUDA_VISIBLE_DEVICES can hide devices."};
 
 // "cuda" -> 0, "cuda:1" -> 1; -1 if it is not a name of this backend.
 int index_of(std::string_view name, const DeviceBackend& backend) {
@@ -42,11 +42,11 @@ int index_of(std::string_view name, const DeviceBackend& backend) {
 
 const ErrorCode kOutOfMemory{
     "HR0880", ErrorKind::kResource, "not enough memory on the device",
-    "Headrace needs device memory for the batches that it copies ahead (depth of them, plus one "
-    "for the consumer) and for data that stays on the device. The message has the numbers. The "
-    "rest of the device's memory belongs to the model and to the framework's own cache, which "
-    "keeps what it has taken: create the loader before the model, use a smaller depth or batch, "
-    "or keep a smaller part of the data on the device."};
+    "Headrace needs device memory for the batches that it copies ahead (depth batches, plus one "
+    "for the consumer) and for data that stays on the device; the message gives the numbers. The "
+    "remaining device memory is used by the model and by the framework's caching allocator, which "
+    "does not return memory: create the loader before the model, use a smaller depth or batch, or "
+    "keep a smaller part of the data on the device."};
 
 }  // namespace
 
@@ -88,7 +88,7 @@ void throw_out_of_memory(const std::string& device, size_t wanted, size_t free, 
   raise(kOutOfMemory,
         device + ": " + mebibytes(wanted) + " are needed, " + mebibytes(free) + " of " +
             mebibytes(total) + " are free",
-        "a smaller depth= or batch_size=");
+        "use a smaller depth= or batch_size=");
 }
 
 bool is_out_of_memory(const Exception& exception) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host as a device: work is done as it is queued, so every event is done.
+// The host as a device: work runs when it is queued, so every event is complete immediately.
 #include <cstring>
 #include <new>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated device guarantees what real devices guarantee, and no more.
+// The simulated device gives the same guarantees as real devices, and no others.
 #include "headrace/device/simulated/simulated_device.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(SimulatedDevice, AStreamKeepsItsOrder) {
   }
 }
 
-TEST(SimulatedDevice, StreamsRunInAnyOrderExceptForEvents) {
+TEST(SimulatedDevice, EventsAloneOrderStreams) {
   int early = 0;
   for (uint64_t seed = 0; seed < 50; ++seed) {
     SimulatedDevice device(seed);
@@ -47,7 +47,7 @@ TEST(SimulatedDevice, StreamsRunInAnyOrderExceptForEvents) {
     EXPECT_TRUE(seen_behind_event);
     EXPECT_TRUE(event->done());
   }
-  EXPECT_GT(early, 10);  // who does not wait is found out
+  EXPECT_GT(early, 10);  // a reader that does not wait is detected
   EXPECT_LT(early, 50);
 }
 
