@@ -15,13 +15,13 @@ namespace {
 
 const ErrorCode kTooLong{
     "HR0355", ErrorKind::kResource, "decoded audio exceeds the memory limit",
-    "A transform needs all samples of the audio at once, which would need more memory than "
-    "memory_limit leaves for one record. Nothing was allocated. A clip transform before it "
-    "(RandomClip, CenterClip) decodes only what it keeps; or raise memory_limit."};
+    "A transform needs all samples of the audio, which would exceed one record's share of "
+    "memory_limit. Nothing was allocated. A clip transform before it (RandomClip, CenterClip) "
+    "decodes only what it keeps; or raise memory_limit."};
 
 const ErrorCode kOtherRate{
     "HR0356", ErrorKind::kData, "audio has a different sample rate",
-    "All audio in a batch has one sample rate, that of the dataset's first record, unless a "
+    "All audio in a batch must have the sample rate of the dataset's first record, unless a "
     "transform resamples it: Resample(new_freq=16000) as the first transform accepts any sample "
     "rate."};
 
@@ -118,7 +118,7 @@ Result<void> check_rate(const FieldState& state, const FieldValue& value) {
   if (value.sample_rate == state.sample_rate) return {};
   return Error{.code = &kOtherRate,
                .what = "\"" + state.name + "\" has " + std::to_string(value.sample_rate) +
-                       " Hz, and the first record " + std::to_string(state.sample_rate),
+                       " Hz, but the first record has " + std::to_string(state.sample_rate),
                .hint = "Resample(new_freq=" + std::to_string(state.sample_rate) +
                        ") as the first transform, or sort the files"};
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boxes: rows of numbers in the field's format, on the canvas of the record's pictures.
 //
-// They follow move by move in their own dtype, and are clamped where torchvision v2 clamps them:
-// after a crop, a pad and a warp, not after a flip or a resize. So a clipped box stays clipped,
-// however the picture is rotated afterwards. Rows are never dropped: a box that has left the
-// picture has no area, and is on its edge. (Row steps drop them: ops/row_op.h.) Rotated boxes have
-// a separate mover.
+// They follow each move in their own dtype, and are clamped where torchvision v2 clamps them: after
+// a crop, a pad and a warp, not after a flip or a resize. So a clipped box stays clipped, however
+// the picture is rotated afterwards. Rows are never dropped: a box that has left the picture has no
+// area, and is on its edge. (Row steps drop them: ops/row_op.h.) Rotated boxes have a separate
+// mover.
 
 #include "headrace/fields/boxes.h"
 

@@ -21,7 +21,7 @@ struct Case {
   std::vector<std::vector<Number>> moved;
 };
 
-// The second box reaches over the edges, the third is cut off by the crop.
+// The second box extends beyond the edges, the third is outside the crop.
 const std::vector<Case<float>> kFloats = {
     {BoxFormat::kXYXY,
      {3.25f, 4.75f, 20.875f, 30.2f, -6.5f, 10.25f, 60.125f, 39.9f, 45.0f, 2.0f, 52.75f, 9.5f},
@@ -93,7 +93,7 @@ std::vector<Number> moved(BoxFormat format, const std::vector<Number>& boxes,
   return numbers_of<Number>(value);
 }
 
-TEST(Boxes, OfFloatsMoveAsTorchvisionMovesThem) {
+TEST(Boxes, OfFloatsMoveAsInTorchvision) {
   for (const Case<float>& each : kFloats) {
     for (size_t move = 0; move < each.moved.size(); ++move) {
       EXPECT_EQ(moved(each.format, each.boxes, the_moves()[move]), each.moved[move])
@@ -102,7 +102,7 @@ TEST(Boxes, OfFloatsMoveAsTorchvisionMovesThem) {
   }
 }
 
-TEST(Boxes, OfIntegersMoveAsTorchvisionMovesThem) {
+TEST(Boxes, OfIntegersMoveAsInTorchvision) {
   for (const Case<int64_t>& each : kIntegers) {
     const std::vector<int32_t> narrow(each.boxes.begin(), each.boxes.end());
     for (size_t move = 0; move < each.moved.size(); ++move) {
@@ -115,12 +115,12 @@ TEST(Boxes, OfIntegersMoveAsTorchvisionMovesThem) {
 }
 
 TEST(Boxes, AreClampedAfterEachMoveThatCrops) {
-  // Half of the box is cut off; turned over, the rest is still half a box.
+  // Half of the box is clipped; after the image is flipped, the remaining half is unchanged.
   const Geometry cut = Geometry().crop({0, 0, 10, 10}).flip_horizontal();
   EXPECT_EQ(moved<float>(BoxFormat::kXYXY, {5, 2, 15, 8}, cut), (std::vector<float>{0, 2, 5, 8}));
 }
 
-TEST(Boxes, ThatLeaveTheImageStayAsRowsWithoutArea) {
+TEST(Boxes, OutsideTheImageRemainAsRowsWithoutArea) {
   const Geometry cut = Geometry().crop({20, 20, 10, 10});
   EXPECT_EQ(moved<float>(BoxFormat::kXYWH, {1, 2, 3, 4, 40, 1, 5, 50}, cut),
             (std::vector<float>{0, 0, 0, 0, 10, 0, 0, 10}));
@@ -144,7 +144,7 @@ TEST(Boxes, WithHostileValuesStayFinite) {
   }
 }
 
-TEST(Boxes, EmptyBoxesMoveToo) {
+TEST(Boxes, MayBeEmpty) {
   for (const Geometry& geometry : the_moves()) {
     EXPECT_TRUE(moved<float>(BoxFormat::kXYXY, {}, geometry).empty());
   }

@@ -66,7 +66,7 @@ Result<void> keypoints_follow(const FollowContext& way, FieldValue& value) {
 const KindRecord kKeypoints{
     .name = "keypoints",
     .doc =
-        "Points of two numbers or more, of which the first two are x and y in pixels. They follow "
+        "Points with two or more numbers each; the first two are x and y in pixels. They follow "
         "the record's images; the other numbers are unchanged.",
     .kind = FieldKind::kKeypoints,
     .spatial = true,

@@ -17,7 +17,7 @@ std::vector<float> moved(const Geometry& geometry) {
 }
 using Floats = std::vector<float>;
 
-TEST(Keypoints, MoveAsTorchvisionMovesThem) {
+TEST(Keypoints, MoveAsInTorchvision) {
   EXPECT_EQ(moved(Geometry().flip_horizontal()), (Floats{48.5f, 4.25f, 2, -8, -1, 1}));
   EXPECT_EQ(moved(Geometry().flip_vertical()), (Floats{3.5f, 35.75f, 2, 60, 41, 1}));
   EXPECT_EQ(moved(Geometry().crop({5, 7, 31, 23})), (Floats{-1.5f, -2.75f, 2, 55, -8, 1}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promises of every registered kind; and the possible states of a field.
+// The contract of every registered kind, and the possible states of a field.
 #include "headrace/fields/kind.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(Kinds, KeepTheirNumbers) {
                                                   "bytes", "boxes", "keypoints", "masks"}));
 }
 
-// The kinds that the field can be, as text. Those that came later say it in tests of their own.
+// The kinds that the field can be, as text. Kinds that were added later have their own tests.
 std::string kinds_of(const Field& field) {
   std::string out;
   for (const KindRecord* kind : all_kinds()) {

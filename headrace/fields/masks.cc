@@ -33,9 +33,9 @@ const ErrorCode kOtherSize{
 
 const ErrorCode kTooLarge{
     "HR0124", ErrorKind::kResource, "planes too large to transform",
-    "Masks of shape (..., H, W) are resized with their image, and these would need more memory "
-    "than memory_limit leaves for one record. Nothing was allocated. Use a smaller Resize, fewer "
-    "instances per record, or a higher memory_limit."};
+    "Masks of shape (..., H, W) are resized with their image, but these would exceed one record's "
+    "share of memory_limit. Nothing was allocated. Use a smaller Resize, fewer instances per "
+    "record, or a higher memory_limit."};
 
 // For each position along an axis of the result, its source position.
 using Places = std::vector<int32_t>;
@@ -257,7 +257,7 @@ Result<void> masks_follow(const FollowContext& way, FieldValue& value) {
   if (height != way.canvas.height || width != way.canvas.width) {
     return Error{.code = &kOtherSize,
                  .what = "the planes are " + std::to_string(height) + " x " +
-                         std::to_string(width) + " (height x width), the image " +
+                         std::to_string(width) + " (height x width), but the image is " +
                          std::to_string(way.canvas.height) + " x " +
                          std::to_string(way.canvas.width)};
   }

@@ -24,7 +24,7 @@ std::vector<Geometry> test_geometries() {
           Geometry().crop({5, 7, 31, 23}).resize({24, 24}, Filter::kBicubic).flip_vertical()};
 }
 
-// The same by the recipe of a mask, which Pillow's pixels prove.
+// The same by the recipe of a mask, which is tested against Pillow.
 TEST(Planes, AreMasks) {
   const Grid planes = recipe_test::random_grid(3, 41, 53, 7);
   for (const Geometry& geometry : test_geometries()) {
@@ -50,14 +50,14 @@ TEST(Planes, OfWideNumbersKeepTheirValues) {
   EXPECT_EQ(numbers_of<double>(depth), (std::vector<double>{-3, 6, 1e300, 5, 0.25, 4}));
 }
 
-TEST(Planes, OfAnotherSizeThanTheImageAreRefused) {
+TEST(Planes, OfADifferentSizeThanTheImageAreRejected) {
   FieldValue value = value_of<uint8_t>(FieldKind::kMasks, {1, 2, 3, 4}, {1, 2, 2});
   const Result<void> done = follow(value, Geometry().flip_horizontal(), {2, 3});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code->id, "HR0122");
 }
 
-TEST(Planes, BeyondTheMemoryOfARecordAreRefusedBeforeAllocation) {
+TEST(Planes, ExceedingARecordsMemoryAreRejectedBeforeAllocation) {
   FieldValue value = value_of<uint8_t>(FieldKind::kMasks, std::vector<uint8_t>(90), {9, 1, 10});
   Renderer renderer;
   renderer.allow_values(9 * 64 * 640);
@@ -72,7 +72,7 @@ TEST(Planes, BeyondTheMemoryOfARecordAreRefusedBeforeAllocation) {
   EXPECT_EQ(done.error().code->id, "HR0124");
 }
 
-TEST(Planes, WithoutRowsMoveToo) {
+TEST(Planes, MayBeEmpty) {
   FieldValue value = value_of<uint8_t>(FieldKind::kMasks, {}, {0, 41, 53});
   ASSERT_TRUE(follow(value, Geometry().crop({0, 0, 5, 4}), {41, 53}));
   EXPECT_EQ(value.shape, (Shape{0, 4, 5}));

@@ -37,7 +37,7 @@ Error wrong_value(const FieldState& state, const FieldData& data) {
   return {.code = &kWrongValue,
           .what = "\"" + state.name + "\" has " + std::to_string(data.bytes.size()) + " bytes" +
                   (data.shape.empty() ? "" : " as " + text_of(state.dtype, data.shape)) +
-                  ", the schema says " + text_of(state)};
+                  ", but the schema has " + text_of(state)};
 }
 
 Result<void> begin_numbers(const BeginContext& from, FieldValue& value) {

@@ -22,23 +22,23 @@ const ErrorCode kColorMask{
 
 const ErrorCode kAnotherForm{
     "HR0129", ErrorKind::kData, "image shape differs from the schema",
-    "With mode=\"stored\" a batch holds images as stored in their files, so all of them need the "
-    "same number of channels and the same bit depth as the first image of the dataset; this one "
-    "differs. mode=\"RGB\", \"L\" or \"RGBA\" converts them all; or sort the files."};
+    "With mode=\"stored\", a batch contains images as stored in their files, so all of them must "
+    "have the same number of channels and the same bit depth as the first image of the dataset; "
+    "this one differs. mode=\"RGB\", \"L\" or \"RGBA\" converts them all; or sort the files."};
 
 const ErrorCode kNoStoredForm{
     "HR0135", ErrorKind::kUnsupported, "encoded image not available",
-    "mode=\"stored\" delivers the channels and samples of the file. It rejects images in CMYK, and "
-    "images of which the codec delivers only the high 8 bits of wider samples, rather than lose "
-    "data silently."};
+    "mode=\"stored\" delivers the channels and samples of the file. To avoid losing data silently, "
+    "it rejects CMYK images, and images for which the codec delivers only the high 8 bits of wider "
+    "samples."};
 
 const ErrorCode kAnnotatedSize{
     "HR0140", ErrorKind::kData, "image size differs from its annotations",
-    "The annotations were drawn on an image of another size than the one in the file: boxes, "
-    "masks and keypoints would be misplaced. Often the image is stored sideways and an Exif tag "
-    "rotates it for display: use exif_orientation=True. Otherwise the folder belongs to another "
-    "dataset, or its images were resized after annotation. hr.coco(check_sizes=False) reads them "
-    "anyway, as does fields=(\"image\",)."};
+    "The annotations were made for an image of a different size than the one in the file, so "
+    "boxes, masks and keypoints would be misplaced. Often the image is stored sideways and an Exif "
+    "tag rotates it for display: use exif_orientation=True. Otherwise the folder belongs to "
+    "another dataset, or its images were resized after annotation. hr.coco(check_sizes=False) "
+    "reads them anyway, as does fields=(\"image\",)."};
 
 // Whether the stored picture lies on its side, so that turning it upright swaps its sides.
 bool is_on_its_side(int orientation) { return orientation >= 5; }
@@ -55,10 +55,11 @@ Result<void> check_annotated_size(const BeginContext& from, const ImageHeader& h
   const auto text = [](int w, int h) { return std::to_string(w) + " x " + std::to_string(h); };
   Error error{.code = &kAnnotatedSize,
               .what = "\"" + from.state.name + "\" is " + text(is_width, is_height) +
-                      " (width x height), and its annotations are of " + text(width, height),
+                      " (width x height), but its annotations are for " + text(width, height),
               .hint = "check the image folder; hr.coco(check_sizes=False) skips this check"};
   if (swaps && is_width == height && is_height == width) {
-    error.hint = turns ? "exif_orientation=False: they were drawn on the image as stored"
+    error.hint = turns ? "use exif_orientation=False: the annotations were made for the image as "
+                         "stored"
                        : "exif_orientation=True rotates the image as its Exif tag (" +
                              std::to_string(header.exif_orientation) + ") says";
   }
@@ -86,7 +87,7 @@ Result<void> begin_encoded(const BeginContext& from, Recipe& recipe) {
   if (form->channels != from.state.shape[0] || form->sample != from.state.dtype) {
     return Error{.code = &kAnotherForm,
                  .what = "\"" + from.state.name + "\" is " + text_of_form(*form) +
-                         ", and the first one was " + text_of(from.state),
+                         ", but the first one was " + text_of(from.state),
                  .hint = "use mode=\"RGB\", \"L\" or \"RGBA\" to convert all images"};
   }
   opened->color = form->color;
@@ -167,9 +168,9 @@ Result<void> pad_from_image(Renderer& renderer, const Geometry::Pad& pad,
 
 const ErrorCode kTooMuchToWarp{
     "HR0126", ErrorKind::kResource, "warped image exceeds the memory limit",
-    "A warp with expand=True can enlarge long images considerably, and this one would need more "
-    "memory than memory_limit leaves for one record. Nothing was allocated. Resize or crop first, "
-    "drop expand=True, or raise memory_limit."};
+    "A warp with expand=True can enlarge long images considerably, and this one would exceed one "
+    "record's share of memory_limit. Nothing was allocated. Resize or crop first, drop "
+    "expand=True, or raise memory_limit."};
 
 // Memory for a growing result is not reserved, so it must stay within the limit of one record.
 bool outgrows(const WarpedPicture& picture, const Renderer& renderer) {
@@ -270,7 +271,7 @@ Result<PictureForm> picture_form(PictureMode mode, FieldKind kind, const ImageHe
   };
   if (header.bits > 8 && header.sample == DType::kUInt8) {
     return refused("has " + std::to_string(header.bits) +
-                   " bits, of which this codec delivers the 8 high ones");
+                   " bits, but this codec delivers only the 8 high bits");
   }
   if (is_mask) {
     form.sample = header.sample;
@@ -278,7 +279,7 @@ Result<PictureForm> picture_form(PictureMode mode, FieldKind kind, const ImageHe
   }
   if (header.palette)
     return picture_form(header.alpha ? PictureMode::kRGBA : PictureMode::kRGB, kind);
-  if (header.inks) return refused("has four channels of inks (CMYK)");
+  if (header.inks) return refused("is a CMYK image");
   return PictureForm{ColorMode::kStored, header.sample, header.channels};
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr Size kCanvas{61, 84};
 using Box = BoxCorners<double>;
 
-// One inside, two over an edge each, and one beyond.
+// One box inside, two that cross an edge each, and one outside.
 const double kCenters[4][5] = {
     {40, 30, 20, 10, 30}, {2, 3, 20, 10, -50}, {80, 60, 30, 8, 110}, {-30, -30, 10, 4, 20}};
 const Box kCorners[4] = {{28.839745962, 30.669872981, 46.160254038, 20.669872981, 51.160254038,
@@ -61,7 +61,7 @@ TEST(RotatedBox, IsClampedSoftlyOrHard) {
   }
 }
 
-TEST(RotatedBox, IsTheRectangleOfAParallelogram) {
+TEST(RotatedBox, IsMadeFromAParallelogram) {
   const Box wide{10, 10, 40, 5, 50, 25, 20, 30}, high{0, 0, 10, 10, 14, 40, 4, 30};
   const Box of_wide{10.0, 10.0, 46.486486486, 3.918918919, 50.0, 25.0, 13.513513514, 31.081081081};
   const Box of_high{0.0, 0.0, 8.515283843, -1.135371179, 14.0, 40.0, 5.484716157, 41.135371179};
@@ -69,8 +69,8 @@ TEST(RotatedBox, IsTheRectangleOfAParallelogram) {
   expect_near(rectangle_of(high).data(), of_high.data(), 8);
 }
 
-// Invalid boxes go through all of it: nothing is read out of bounds, and every loop ends.
-TEST(RotatedBox, WithAnyValuesIsConvertedSafely) {
+// Invalid boxes are processed safely: no out-of-bounds reads, and every loop terminates.
+TEST(RotatedBox, WithInvalidValuesIsConvertedSafely) {
   using Limits = std::numeric_limits<float>;
   for (const float strange :
        {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(), Limits::max(), 0.0f}) {

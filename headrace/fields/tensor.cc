@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors: numbers with only a shape and dtype known to steps; a single number is a scalar.
+// Tensors: numbers of which transforms know only the shape and dtype; a single number is a scalar.
 #include "headrace/base/registry.h"
 #include "headrace/fields/numbers.h"
 
