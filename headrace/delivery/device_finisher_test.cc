@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch of clips is finished like its frames one by one, in any parts of whole records.
+// Finishing a batch of clips equals finishing its frames one by one, in any division into whole
+// records.
 #include "headrace/delivery/device_finisher.h"
 
 #include <gtest/gtest.h>
@@ -45,8 +46,8 @@ Bytes slot() {
   return out;
 }
 
-// The same pictures, so many of a row: each frame with edits of its own, some with a table, some
-// finished already.
+// The same pictures, several per row: each frame has its own edits, some have a table, some are
+// already finished.
 std::shared_ptr<UnfinishedPictures> pictures(int64_t of_row, MemoryFormat format,
                                              size_t mixings = 0) {
   auto out = std::make_shared<UnfinishedPictures>(Shape{3, kHeight, kWidth}, kDType, format,
@@ -134,7 +135,7 @@ class DeviceFinisherAt : public testing::TestWithParam<Where> {
   }
 };
 
-TEST_P(DeviceFinisherAt, FramesOfClipsAreFinishedAsImagesAre) {
+TEST_P(DeviceFinisherAt, FramesOfClipsAreFinishedLikeImages) {
   for (const MemoryFormat format : {kPlanar, MemoryFormat::kChannelsLast}) {
     const Bytes expected = one_by_one(format);
     for (const DevicePtr& device : devices()) {
@@ -152,7 +153,7 @@ TEST_P(DeviceFinisherAt, ClipsThatNeedMoreScratchMemoryAreFinishedInPartsOfWhole
       const Finished got = finished(device, pictures(kFrames, kPlanar), limit);
       EXPECT_EQ(got.bytes, expected);
       EXPECT_GT(got.rows.size(), 1u);
-      // Two lanes, with an eighth to spare; a record alone takes what it needs.
+      // Two lanes, with an eighth in reserve; a single record may use as much as it needs.
       EXPECT_LE(got.scratch, 2 * (std::max(limit, kClip + 8192) * 9 / 8 + 4096));
       if (limit > 1) continue;
       EXPECT_EQ(got.rows, std::vector<int64_t>(kClips, 1));
@@ -160,7 +161,7 @@ TEST_P(DeviceFinisherAt, ClipsThatNeedMoreScratchMemoryAreFinishedInPartsOfWhole
   }
 }
 
-TEST_P(DeviceFinisherAt, ClipsThatAreMixedStayTogetherAndAreMixedFrameByFrame) {
+TEST_P(DeviceFinisherAt, MixedClipsAreFinishedTogetherAndMixedFrameByFrame) {
   const RowMix mix{.own = 0.25F, .rest = 0.75F, .top = 1, .left = 2, .bottom = 6, .right = 9};
   const auto mixed = [&] {
     auto out = pictures(kFrames, kPlanar, 1);
@@ -202,7 +203,7 @@ TEST_P(DeviceFinisherAt, ClipsThatAreMixedStayTogetherAndAreMixedFrameByFrame) {
 
 INSTANTIATE_TEST_SUITE_P(Places, DeviceFinisherAt, testing::ValuesIn(everywhere()), name_of_place);
 
-TEST(UnfinishedClips, RemainingClipsCloseTheGapOfADroppedOne) {
+TEST(UnfinishedClips, RemainingClipsMoveUpAfterADroppedOne) {
   const auto rows = pictures(kFrames, kPlanar);
   const auto alone = pictures(1, kPlanar);
   for (int64_t row = 2; row + 1 < kClips; ++row) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches whose rows a device finishes overlap there, as far as lanes and memory allow; if it lacks
-// memory, finds damage or fails, the consumer's stream reads the right bytes or gets an error.
+// Batches whose rows a device finishes overlap there, as far as lanes and memory allow. If the
+// device lacks memory, detects damage or fails, the consumer's stream reads the correct bytes or
+// gets an error.
 #include "headrace/delivery/device_lanes.h"
 
 #include <gtest/gtest.h>
@@ -22,11 +23,11 @@ using Bytes = std::vector<uint8_t>;
 
 constexpr int64_t kRows = 12;
 constexpr size_t kRowBytes = 1000;
-// A row's bytes, the number that is added to each, and memory for as many bytes in between.
+// A row's bytes, the number that is added to each, and the same amount of intermediate memory.
 constexpr size_t kRowRoom = 2 * kRowBytes + sizeof(int64_t) + 3 * UnfinishedRows::kAlignment;
 
-// What is known of rows over all batches: which the device finds damaged, and whether any are
-// left to it.
+// What is known about rows across batches: which ones the device finds damaged, and whether it
+// still finishes any.
 class Knowledge {
  public:
   std::set<std::pair<int64_t, int64_t>> damaged = {};  // batch and row
@@ -62,8 +63,8 @@ class Knowledge {
   bool off_ GUARDED_BY(mutex_) = false;
 };
 
-// Rows to whose bytes the device adds one. Those that are known to be damaged come finished, and
-// need no memory in between.
+// Rows to whose bytes the device adds one. Rows that are known to be damaged are already finished,
+// and need no intermediate memory.
 class Raised final : public UnfinishedRows {
  public:
   Raised(int64_t batch, int64_t first, int64_t rows, Knowledge& knowledge,
@@ -140,7 +141,7 @@ uint8_t byte_of(int64_t batch, int64_t row, size_t i) {
   return uint8_t(batch * 31 + row * 7 + int64_t(i));
 }
 
-// Batches of rows and a small tensor; a row that comes finished is one higher already.
+// Batches of rows and a small tensor; the bytes of already finished rows are one higher.
 class Feed final : public BatchFeed {
  public:
   Feed(int64_t batches, Knowledge& knowledge, int64_t first = 0, int slots = 1 << 20)
@@ -204,7 +205,7 @@ struct Delivery {
     if (!prefetcher) prefetcher = std::make_unique<Prefetcher>(device, options);
     prefetcher->start(std::make_unique<Feed>(batches, knowledge, taken, slots));
   }
-  // Reads them on a stream of its own, when that gets there.
+  // Reads them on a separate stream, when that stream reaches the read.
   void take(int64_t most) {
     const StreamPtr stream = device->foreign_stream(0);
     for (int64_t n = 0; n < most; ++n) {
@@ -241,7 +242,7 @@ std::shared_ptr<SimulatedDevice> device(uint64_t seed, size_t memory = 0) {
   return std::make_shared<SimulatedDevice>(seed, SimulatedCosts{.run_seconds = 1}, memory);
 }
 
-// Runs by stream, the consumer's left out.
+// Executed work by stream, without the consumer's.
 std::map<int, std::vector<SimulatedWork>> runs(const SimulatedDevice& device) {
   std::map<int, std::vector<SimulatedWork>> out;
   for (const SimulatedWork& work : device.timeline()) {
@@ -278,7 +279,8 @@ TEST(DeviceLanes, PartsOfALargeBatchAreFinishedInParallel) {
   EXPECT_GT(all_at_once, 2);
 }
 
-// How far batches overlap depends on when the consumer comes for them; parts of one do in any case.
+// How far batches overlap depends on when the consumer takes them; the parts of one batch always
+// overlap.
 TEST(DeviceLanes, TwoBatchesNeverShareALane) {
   for (const int lanes : {1, 2, 4}) {
     Delivery run{.device = device(2)};
@@ -323,7 +325,7 @@ TEST(DeviceLanes, DamagedPartsAreRemadeWhileOthersAreLate) {
   }
 }
 
-TEST(DeviceLanes, ARunAbandonedWithPartsInFlightContinuesWhereItWas) {
+TEST(DeviceLanes, ARunAbandonedWithPartsInFlightResumes) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     Delivery run{.device = device(seed)};
     run.knowledge.damaged = {{3, 5}, {4, 0}};
@@ -337,7 +339,7 @@ TEST(DeviceLanes, ARunAbandonedWithPartsInFlightContinuesWhereItWas) {
   }
 }
 
-TEST(DeviceLanes, ARefusedAllocationMakesLanesFewerOrSmaller) {
+TEST(DeviceLanes, AfterAFailedAllocationLanesAreFewerOrSmaller) {
   for (int64_t n = 1; n <= 12; ++n) {
     Delivery run{.device = device(uint64_t(n))};
     run.options = {.scratch_limit = 4 * kRowRoom};
@@ -352,8 +354,8 @@ TEST(DeviceLanes, ARefusedAllocationMakesLanesFewerOrSmaller) {
   }
 }
 
-// Memory for the slab of one batch, and so much more.
-TEST(DeviceLanes, ADeviceWithLittleMemoryFinishesRowsInSmallerPartsAndThenLeavesThemToTheCpu) {
+// Memory for the slab of one batch, plus this much.
+TEST(DeviceLanes, ADeviceWithLittleMemoryFinishesSmallerPartsAndThenTheCpuTakesOver) {
   constexpr size_t kSlab = 16384;  // an eighth more than it takes, in pages
   const auto run_with = [](size_t memory) {
     SCOPED_TRACE(memory);
@@ -376,7 +378,7 @@ TEST(DeviceLanes, ADeviceWithLittleMemoryFinishesRowsInSmallerPartsAndThenLeaves
   EXPECT_NE(said[0].find("the CPU decodes from now on"), std::string::npos);
 }
 
-TEST(DeviceLanes, ADeviceThatIsLostAtAnyCallIsAnErrorAndLeavesNothing) {
+TEST(DeviceLanes, LosingTheDeviceAtAnyCallIsAnErrorWithoutLeaks) {
   int64_t lost = 0;
   for (int64_t n = 1; n <= 150; ++n) {
     Delivery run{.device = device(uint64_t(n))};

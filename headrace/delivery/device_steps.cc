@@ -13,10 +13,10 @@ constexpr int64_t kTried = 64;  // records whose draws are tried
 
 const ErrorCode kOtherEdit{
     "HR0894", ErrorKind::kUnsupported, "transform not supported on the device",
-    "Data that stays on a device is transformed there by kernels, which support: crop with "
+    "Data that stays on a device is transformed there by kernels, which support crops with "
     "constant borders, at most one resize, flips, conversion and normalization of uint8, and one "
-    "erased rectangle at the end. Other transforms run on the host: use a Loader, which copies "
-    "its batches to the device."};
+    "erased rectangle at the end. Other transforms run on the host: use a Loader, which copies its "
+    "batches to the device."};
 
 // Sets the fill of all images of an output from now on; false if it already has another.
 bool is_filled_with(RecipeEdit& sample, const ChannelValues& values) {

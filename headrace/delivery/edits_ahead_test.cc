@@ -28,7 +28,7 @@ bool equal(const std::vector<PictureEdit>& a, const std::vector<PictureEdit>& b)
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0;
 }
 
-TEST(EditsAhead, EqualThoseOfOneThreadEvenIfOtherEditsWereBegun) {
+TEST(EditsAhead, EqualASingleThreadsEvenIfOtherEditsWereStarted) {
   const auto alone = steps_of(crop_and_flip());
   for (const int threads : {1, 3}) {
     const auto steps = steps_of(crop_and_flip());

@@ -21,8 +21,8 @@ BatchLayout layout_of(const Sampler& sampler, int64_t rows, LastBatch last = Las
   return BatchLayout(sampler.size(), rows, 0, 1, last);
 }
 
-// Batches of several epochs, of which a few are kept, equal the rows that the sampler names, also
-// where batches are left out and begun anew.
+// Batches of several epochs, some of which the consumer keeps, equal the rows that the sampler
+// selects, even if batches are skipped or restarted.
 void check_batches(const ResidentData& data, const SamplerPtr& sampler, int64_t rows, int threads,
                    std::mt19937& random) {
   const BatchLayout layout = layout_of(*sampler, rows);

@@ -163,11 +163,11 @@ bool Prefetcher::read_verdict() {
 std::string Prefetcher::wait_reason() const {
   switch (stage_) {
     case Stage::kFeed:
-      return "the source does not deliver its next batch";
+      return "the source has not delivered its next batch";
     case Stage::kStaging:
-      return "the copies of earlier batches to " + device_->name() + " do not end";
+      return "the copies of earlier batches to " + device_->name() + " have not finished";
     case Stage::kRoom:
-      return "no device memory for the next batch, and none will be freed";
+      return "there is no device memory for the next batch, and none will be freed";
     case Stage::kIdle:
       break;
   }

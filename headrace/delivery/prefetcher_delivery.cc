@@ -81,8 +81,8 @@ bool Prefetcher::divide(const HostBatch& batch, Staged& stage) {
       if (!is_out_of_memory(exception) || !tensor.unfinished->exceeds_memory()) throw;
       warn_once(
           "there is not enough memory on " + device_->name() +
-          " to decode an image there, so the CPU decodes from now on (free some, start loading "
-          "before creating the model, or use decode=\"cpu\"): " +
+          " to decode an image there, so the CPU decodes from now on (free memory, create the "
+          "loader before the model, or use decode=\"cpu\"): " +
           exception.error().what);
       return false;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regardless of the order in which a device works, every batch that the consumer's stream reads
-// equals its source.
+// Every batch that the consumer's stream reads equals its source, in whatever order the device
+// works.
 #include "headrace/delivery/prefetcher.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ HostTensor make_tensor(int64_t bytes, bool pinned = false) {
   return {{data, DType::kUInt8, {bytes}, {}}, std::move(memory), pinned};
 }
 
-// Two tensors, a large and a small one, of sizes and bytes that follow from the number.
+// Two tensors, a large and a small one, whose sizes and bytes are determined by the number.
 HostBatch make_batch(int64_t number, size_t largest, bool pinned = false) {
   std::mt19937_64 random(static_cast<uint64_t>(number));
   HostBatch batch;
@@ -66,7 +66,7 @@ class Numbered final : public BatchFeed {
 
 int64_t number_of(const DeviceBatch& batch) { return *static_cast<int64_t*>(batch.rest.get()); }
 
-// A training step: what its stream sees of the batch when it gets to it.
+// A training step: what its stream reads of the batch when it reaches that point.
 struct Trainer {
   static constexpr uintptr_t kStream = 0;
   SimulatedDevice& device;
@@ -104,9 +104,10 @@ TEST(Prefetcher, TenThousandBatchesOfChangingShapesEqualTheirSource) {
   EXPECT_EQ(trainer.steps, 10'000);
   EXPECT_EQ(trainer.wrong, 0);
   EXPECT_EQ(prefetcher.stats().beyond, 0);
-  // The ring has what its largest batches needed, and 9,000 more batches add nothing to speak of.
+  // The ring has the memory that its largest batches needed, and 9,000 more batches add almost
+  // none.
   EXPECT_LE(device->allocated_bytes(), after_1000 + 4 * kLargest / 16);
-  // A slab for large tensors and one for those below 64 KiB, both with an eighth to spare.
+  // A slab for large tensors and one for those below 64 KiB, both with an eighth in reserve.
   EXPECT_LE(device->peak_bytes(), 4 * ((kLargest + 65'536) * 9 / 8 + 2 * 4096));
 }
 
@@ -123,8 +124,8 @@ TEST(Prefetcher, PinnedBatchesAreCopiedInPlace) {
   EXPECT_EQ(prefetcher.stats().pinned_bytes, 0u);
 }
 
-// The recipe that everybody pastes: copy the next batch on a side stream out of one buffer, wait
-// for that stream, and hope that whoever allocates does not use the memory again too early.
+// The commonly copied recipe: copy the next batch on a side stream from one buffer, wait for that
+// stream, and hope that the allocator does not reuse the memory too early.
 int64_t wrong_values_if_unordered(bool waits_for_the_side_stream) {
   constexpr size_t kLargest = 9'000;
   auto device = std::make_shared<SimulatedDevice>(3);
@@ -152,7 +153,8 @@ TEST(Prefetcher, TheCommonMistakeIsDetectedByTheSameTest) {
   EXPECT_GT(wrong_values_if_unordered(true), 100);
 }
 
-// Copies of 5, steps of 5: all but the first lie under the steps, and the steps never wait.
+// Copies take 5, steps take 5: all copies except the first overlap with steps, and steps never
+// wait.
 TEST(Prefetcher, CopiesOverlapTheSteps) {
   constexpr size_t kBytes = 500'000;
   constexpr int kBatches = 20;
@@ -186,18 +188,18 @@ TEST(Prefetcher, CopiesOverlapTheSteps) {
   }
 }
 
-TEST(Prefetcher, AnErrorOfTheSourceComesAtItsBatch) {
+TEST(Prefetcher, AnErrorOfTheSourceIsRaisedAtItsBatch) {
   auto device = std::make_shared<SimulatedDevice>(5);
   Prefetcher prefetcher(device, {.depth = 4});
   prefetcher.start(std::make_unique<Numbered>(100, 1000, false, 7));
   for (int64_t i = 0; i < 7; ++i) EXPECT_EQ(number_of(prefetcher.next().value()), i);
   EXPECT_THROW((void)prefetcher.next(), std::runtime_error);
   EXPECT_EQ(prefetcher.next(), std::nullopt);
-  prefetcher.start(std::make_unique<Numbered>(3, 1000));  // and it can go on
+  prefetcher.start(std::make_unique<Numbered>(3, 1000));  // and it can continue
   EXPECT_EQ(number_of(prefetcher.next().value()), 0);
 }
 
-TEST(Prefetcher, ANewRunAfterABreakBeginsAtTheFirstBatch) {
+TEST(Prefetcher, ANewRunAfterABreakStartsAtTheFirstBatch) {
   auto device = std::make_shared<SimulatedDevice>(6);
   Prefetcher prefetcher(device, {.depth = 2});
   for (int run = 0; run < 50; ++run) {
@@ -271,7 +273,7 @@ TEST(Prefetcher, StagingStaysWithinItsLimit) {
   EXPECT_LE(prefetcher.stats().pinned_bytes, 150'000u);
 }
 
-TEST(Prefetcher, DeviceMemoryThatRunsOutIsAnErrorWithTheNumbers) {
+TEST(Prefetcher, RunningOutOfDeviceMemoryIsAnErrorWithTheNumbers) {
   auto device = std::make_shared<SimulatedDevice>(11, SimulatedCosts{}, 1 << 20);
   Prefetcher prefetcher(device, {.depth = 2});
   class Growing final : public BatchFeed {
@@ -295,7 +297,7 @@ TEST(Prefetcher, DeviceMemoryThatRunsOutIsAnErrorWithTheNumbers) {
   EXPECT_EQ(number_of(prefetcher.next().value()), 0);
 }
 
-TEST(Prefetcher, SaysWhatItWaitsFor) {
+TEST(Prefetcher, ReportsWhatItWaitsFor) {
   class Stuck final : public BatchFeed {
    public:
     std::optional<HostBatch> next(const std::function<bool()>& stopping) override {
@@ -314,10 +316,10 @@ TEST(Prefetcher, SaysWhatItWaitsFor) {
   prefetcher.start(std::make_unique<Stuck>());
   EXPECT_THROW((void)prefetcher.next(), Enough);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_NE(warnings[0].find("the source does not deliver its next batch"), std::string::npos);
+  EXPECT_NE(warnings[0].find("the source has not delivered its next batch"), std::string::npos);
 }
 
-TEST(Prefetcher, BatchesWithoutTensorsPassAsTheyAre) {
+TEST(Prefetcher, BatchesWithoutTensorsArePassedUnchanged) {
   class Plain final : public BatchFeed {
    public:
     std::optional<HostBatch> next(const std::function<bool()>&) override {

@@ -16,16 +16,16 @@ constexpr int kHostBatches = 4;  // slots in a ring of a HostSet, if memory_limi
 
 const ErrorCode kNoFit{
     "HR0890", ErrorKind::kConfig, "records cannot stay in memory",
-    "resident=True keeps all records in memory as the deterministic part of the pipeline produces "
-    "them (uint8), within memory_limit and in addition to the batches. A Resize or a fixed crop "
-    "before the first random transform makes them smaller. resident=\"auto\" streams instead of "
-    "failing, and cache= keeps as many records as fit, in their stored form."};
+    "resident=True keeps all records in memory as produced by the deterministic part of the "
+    "pipeline (uint8), within memory_limit and in addition to the batches. A Resize or a fixed "
+    "crop before the first random transform makes them smaller. With resident=\"auto\", the loader "
+    "streams instead of failing; cache= keeps as many records as fit, in their stored form."};
 
 const ErrorCode kNoViews{
     "HR0892", ErrorKind::kConfig, "batches cannot be views",
-    "With view=True a batch is a slice of the data itself. That needs records of one shape in "
-    "the source's order, with nothing to do per epoch: no shuffle, no sampler, no padding, no "
-    "random or float transforms."};
+    "With view=True, a batch is a slice of the data itself. This requires records of one shape, in "
+    "the source's order, without work per epoch: no shuffle, no sampler, no padding, no random or "
+    "float transforms."};
 
 bool fits(size_t limit, size_t taken, const ResidenceInputs& asked, bool reads_ahead,
           std::string& why) {
@@ -106,7 +106,7 @@ Residence::Residence(const ResidenceInputs& question) : asked_(question) {
           (rest_->steps().empty() ? rest_->batch_steps().front().label
                                   : rest_->steps().front().label) +
               " is applied again in each epoch",
-          "omit view, or apply that transform to the batch");
+          "omit view=, or apply that transform to the batch");
   }
 }
 
@@ -127,8 +127,8 @@ void Residence::decide(size_t limit, const std::string& why_not) {
   if (!why.empty()) {
     if (is_auto) return turn_off("streamed: " + why);
     raise(kNoFit, why,
-          why_not.empty() ? "a higher memory_limit, a Resize before the first random transform, or "
-                            "resident=\"auto\""
+          why_not.empty() ? "raise memory_limit, put a Resize before the first random transform, "
+                            "or use resident=\"auto\""
                           : "omit resident=, or use resident=\"auto\"");
   }
   on_ = true;
@@ -258,7 +258,7 @@ void Residence::prepare(const SourcePtr& source,
     }
     if (!source_ && asked_.use == ResidentUse::kOn) {
       raise(kNoFit, why,
-            "a higher memory_limit, a Resize before the first random transform, or "
+            "raise memory_limit, put a Resize before the first random transform, or use "
             "resident=\"auto\"");
     }
     if (!source_) return turn_off("streamed: " + why);

@@ -16,10 +16,10 @@ namespace {
 
 const ErrorCode kNoRoom{
     "HR0891", ErrorKind::kResource, "the data does not fit on the device",
-    "Data that stays on a device takes memory there permanently, in addition to the batches made "
-    "from it, the model, and the framework's cache. The message has the numbers. fraction= keeps "
-    "part of it on the device, and copies the other records from the host when needed: same "
-    "order, same batches. uint8 takes a quarter of float32, so leave the conversion to the "
+    "Data that stays on a device permanently takes memory there, in addition to the batches made "
+    "from it, the model, and the framework's cache; the message gives the numbers. fraction= keeps "
+    "only part of it on the device and copies the other records from the host when needed: same "
+    "order, same batches. uint8 takes a quarter of the memory of float32, so convert in the "
     "transforms, which run for each batch."};
 
 }  // namespace
@@ -86,8 +86,8 @@ void ResidentSet::check_room() const {
             " records and " + mebibytes(batches) + " for batches, " + mebibytes(free) + " of " +
             mebibytes(device_->total_bytes()) + " are free",
         percent > 0 && !any_differ ? "fraction=" + std::to_string(percent / 100.0).substr(0, 4) +
-                                         " keeps what fits, and copies the rest when needed"
-                                   : "a smaller batch_size, or a plain Loader");
+                                         " keeps as much as fits, and copies the rest when needed"
+                                   : "use a smaller batch_size, or a Loader without resident=");
 }
 
 void ResidentSet::load(Table& table) {

@@ -16,7 +16,8 @@
 namespace headrace {
 namespace {
 
-// Batches of several epochs, of which a few are kept, equal the rows that the sampler names.
+// Batches of several epochs, some of which the consumer keeps, equal the rows that the sampler
+// selects.
 void check_batches(const DevicePtr& device, uint32_t seed, bool partial) {
   std::mt19937 random(seed);
   const int64_t records = 1 + int64_t(random() % 60), rows = 1 + int64_t(random() % 16);
@@ -50,7 +51,7 @@ void check_batches(const DevicePtr& device, uint32_t seed, bool partial) {
   }
 }
 
-TEST(ResidentSet, GivesTheRowsThatTheSamplerSelectsOnADeviceThatWorksLateAndOutOfOrder) {
+TEST(ResidentSet, GivesTheSampledRowsOnADeviceThatWorksLateAndOutOfOrder) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     check_batches(std::make_shared<SimulatedDevice>(seed), seed, false);
   }
@@ -62,8 +63,8 @@ TEST(ResidentSet, GivesTheSameBatchesWhenOnlyAPartIsOnTheDevice) {
   }
 }
 
-// Batches of arenas, of one rank of several, some of them taken twice or left out, and changed by
-// the consumer, each on a stream of its own.
+// Batches from arenas, for one of several ranks: some are taken twice or skipped, and the consumer
+// changes them, each on its own stream.
 void check_arenas(uint32_t seed) {
   std::mt19937 random(seed);
   auto device = std::make_shared<SimulatedDevice>(seed);
@@ -108,7 +109,7 @@ void check_arenas(uint32_t seed) {
   }
 }
 
-TEST(ResidentSet, BatchesSlicedTogetherEqualThoseSlicedAlone) {
+TEST(ResidentSet, SlicingBatchesTogetherEqualsSlicingThemOneByOne) {
   for (uint32_t seed = 0; seed < 24; ++seed) check_arenas(seed);
 }
 
@@ -225,7 +226,7 @@ TEST(ResidentSet, AConsumerThatHoldsEveryBatchGetsNewMemory) {
   }
 }
 
-TEST(ResidentSet, DataThatIsTooLargeIsRefusedWithTheNumbers) {
+TEST(ResidentSet, DataThatIsTooLargeIsRejectedWithTheNumbers) {
   const Bytes values(size_t{3} << 20);
   auto device = std::make_shared<SimulatedDevice>(6, SimulatedCosts{}, size_t{2} << 20);
   std::string message;
@@ -237,7 +238,7 @@ TEST(ResidentSet, DataThatIsTooLargeIsRefusedWithTheNumbers) {
   EXPECT_EQ(message.substr(0, message.find('\n')),
             "HR0891 the data does not fit on the device: simulated: 3.0 MiB for 3072 records and "
             "0.0 MiB for batches, 2.0 MiB of 2.0 MiB are free");
-  EXPECT_NE(message.find("fraction=0.63 keeps what fits"), std::string::npos) << message;
+  EXPECT_NE(message.find("fraction=0.63 keeps as much as fits"), std::string::npos) << message;
   ResidentSet set(device, {bytes_field(values, 1024)}, 3072, {.batch_rows = 1, .on_device = 1935});
   EXPECT_LE(device->peak_bytes(), size_t{2} << 20);
 }

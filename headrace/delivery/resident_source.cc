@@ -88,15 +88,15 @@ std::shared_ptr<const ResidentSource> ResidentSource::filled_by_engine(
   }
   for (BadRecord& failure : bad.list()) {
     if (failure.error.code->kind == ErrorKind::kResource) {
-      why = "record " + std::to_string(failure.record) + " has too little memory left (" +
+      why = "record " + std::to_string(failure.record) + " has too little memory (" +
             failure.error.what + ")";
       return nullptr;
     }
     // As a resident picture it is bad; streamed, only crops that need the missing rows are.
     if (failure.error.code->id == "HR0385") {
       why = "record " + std::to_string(failure.record) +
-            " lacks rows, and which of its crops are bad is known only when they are drawn (" +
-            failure.key + ")";
+            " lacks rows, so whether a crop is bad is only known when it is drawn (" + failure.key +
+            ")";
       return nullptr;
     }
     out->failures_.emplace(failure.record, std::move(failure.error));

@@ -22,7 +22,7 @@ Bytes random_bytes(uint32_t seed, size_t count) {
   return out;
 }
 
-// The source may be written again as soon as copy() returns, however late the device is.
+// The source may be overwritten as soon as copy() returns, however late the device is.
 TEST(StagingCopier, CopiesAreCorrectForAnyNumberOfThreads) {
   constexpr size_t kPiece = StagingCopier::kPieceBytes;
   uint32_t seed = 0;
