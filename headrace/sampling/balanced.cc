@@ -103,9 +103,9 @@ namespace {
 const SamplerRecord kBalanced{
     .name = "balanced",
     .doc =
-        "Draws a label, each equally often, and then a record of that label.\n\n"
-        "Without replacement, every n draws contain each of the n labels once, and a label's "
-        "records are all drawn before any is repeated, also across epochs.",
+        "Draws each label equally often, and then a record with that label.\n\n"
+        "Without replacement, every n consecutive draws contain each of the n labels once, and all "
+        "records of a label are drawn before any is repeated, even across epochs.",
     .example = "hr.sampling.balanced(\"label\")",
     .per_record = PerRecord::kLabels,
     .given = {.name = "field",

@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-TEST(BalancedRows, AreAllRowsOnce) {
+TEST(BalancedRows, ContainEachRowOnce) {
   for (int64_t rows = 1; rows < 200; ++rows) {
     std::vector<int64_t> all(static_cast<size_t>(rows)), order = balanced_rows(rows, rows / 2);
     std::iota(all.begin(), all.end(), 0);

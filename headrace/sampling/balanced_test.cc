@@ -11,7 +11,7 @@ namespace {
 
 const std::vector<int64_t> kLabelsOfBalance = {4, 4, 4, 4, 4, 9, 9, -1};
 
-TEST(BalancedExactly, EachLabelComesOnceInEveryRound) {
+TEST(BalancedExactly, EachLabelIsDrawnOncePerRound) {
   const SamplerPtr order = balanced_exactly(kLabelsOfBalance, 30);
   for (const uint64_t epoch : {0, 1, 7}) {
     for (int64_t round = 0; round < 10; ++round) {
@@ -45,7 +45,7 @@ TEST(BalancedExactly, AllRecordsOfALabelAreUsedBeforeAnyRepeats) {
   EXPECT_GT(passes.size(), 5u);  // each in another order
 }
 
-TEST(BalancedExactly, RefusesSourcesWithoutLabels) {
+TEST(BalancedExactly, RejectsSourcesWithoutLabels) {
   EXPECT_THROW(balanced_exactly({}, 3), Exception);
   EXPECT_THROW(balanced_exactly({1}, 0), Exception);
 }

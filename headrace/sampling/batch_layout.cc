@@ -11,21 +11,21 @@ namespace headrace {
 namespace {
 
 const ErrorCode kIndivisible{
-    "HR0720", ErrorKind::kConfig, "ranks do not divide the global batch",
+    "HR0720", ErrorKind::kConfig, "global batch not divisible by the ranks",
     "Every rank takes an equal slice of each global batch, so that the order of records does not "
-    "depend on the number of ranks. Choose a global batch size that is a multiple of it, or, if "
-    "the number of ranks changes, uneven=True: slices then differ by at most one record, and "
-    "batch.weight scales the loss; uneven=\"pad\" adds an invalid row to shorter slices. Each "
-    "rank needs at least one record of every batch."};
+    "depend on the number of ranks. Choose a global batch size that is a multiple of the number of "
+    "ranks. If that number varies, use uneven=True: slices then differ by at most one record, and "
+    "batch.weight scales the loss; uneven=\"pad\" adds an invalid row to shorter slices. Each rank "
+    "needs at least one record of every batch."};
 
 const ErrorCode kEmptyRank{
     "HR0721", ErrorKind::kConfig, "last batch smaller than the number of ranks",
-    "With last_batch=\"keep\" the remaining records of an epoch are split over the ranks; here "
-    "some rank would get none, and training would hang or diverge. Use last_batch=\"drop\" or "
+    "With last_batch=\"keep\", the remaining records of an epoch are split over the ranks; here, "
+    "some ranks would get none, and training would hang or diverge. Use last_batch=\"drop\" or "
     "last_batch=\"pad\", or another batch size."};
 
 const ErrorCode kCutGroup{
-    "HR0723", ErrorKind::kConfig, "groups do not divide the batch",
+    "HR0723", ErrorKind::kConfig, "batch not divisible into groups",
     "A transform that mixes rows of a batch works on groups of a fixed number of rows, so that "
     "its result depends neither on the number of ranks nor on where a run was resumed. Each "
     "rank's batch must be a multiple of the group size. Choose another batch size, or another "
@@ -48,8 +48,8 @@ BatchLayout::BatchLayout(int64_t positions, int64_t global_batch, int rank, int 
     raise(kIndivisible,
           "global_batch_size " + std::to_string(global_batch) + " over " +
               std::to_string(world_size) + " ranks",
-          may_differ ? "a larger global_batch_size"
-                     : "a multiple of the ranks, or uneven=True with batch.weight");
+          may_differ ? "use a larger global_batch_size"
+                     : "use a multiple of the number of ranks, or uneven=True with batch.weight");
   }
   if (rank_batch() % group != 0 || (!divides && group > 1)) {
     raise(kCutGroup, "a batch of " + std::to_string(rank_batch()) +
@@ -61,10 +61,9 @@ BatchLayout::BatchLayout(int64_t positions, int64_t global_batch, int rank, int 
   if (last == LastBatch::kKeep && left > 0 && groups_in(left) < world_size) {
     raise(kEmptyRank,
           std::to_string(left) + " records" +
-              (group > 1 ? ", in groups of " + std::to_string(group) + "," : "") +
-              " are left for " + std::to_string(world_size) + " ranks (" +
-              std::to_string(positions) + " records, global batch " + std::to_string(global_batch) +
-              ")",
+              (group > 1 ? ", in groups of " + std::to_string(group) + "," : "") + " remain for " +
+              std::to_string(world_size) + " ranks (" + std::to_string(positions) +
+              " records, global batch " + std::to_string(global_batch) + ")",
           "last_batch=\"drop\" or last_batch=\"pad\"");
   }
 }
@@ -78,16 +77,15 @@ BatchLayout::BatchLayout(std::span<const int64_t> sizes, int rank, int world_siz
       last_(LastBatch::kKeep) {
   positions_ = std::ssize(sizes) * global_batch_;
   if (group > 1) {
-    raise(kCutGroup,
-          "batches have as many records as the sampler sets, and a transform mixes groups of " +
-              std::to_string(group));
+    raise(kCutGroup, "the sampler sets the batch sizes, but a transform mixes groups of " +
+                         std::to_string(group));
   }
   const int64_t least = *std::ranges::min_element(sizes);
   if (least < world_size) {
     raise(kEmptyRank,
           "the sampler's smallest batch has " + std::to_string(least) + " records for " +
               std::to_string(world_size) + " ranks",
-          "a larger budget, or fewer ranks");
+          "use a larger budget, or fewer ranks");
   }
   auto made = std::make_shared<Sizes>();
   made->records.assign(sizes.begin(), sizes.end());

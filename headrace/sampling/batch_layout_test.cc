@@ -42,9 +42,9 @@ TEST(BatchLayout, SlicesOfAllRanksAreTheBatchAndEndWhereGroupsEnd) {
   }
 }
 
-// A billion records over a thousand ranks that changes in number: computed by slices, not by
+// A billion records over a changing number of ranks, about a thousand: computed by slices, not by
 // records.
-TEST(BatchLayout, UnevenSlicesChainAndTheirWeightsAreOneOnAverage) {
+TEST(BatchLayout, UnevenSlicesAreConsecutiveAndTheirWeightsAverageToOne) {
   constexpr int64_t kPositions = 1'000'000'007;
   for (const int64_t global_batch : {1'000, 4'096, 4'097}) {
     for (const int world : {1, 7, 999, 1'000}) {
@@ -74,7 +74,7 @@ TEST(BatchLayout, UnevenSlicesChainAndTheirWeightsAreOneOnAverage) {
 }
 
 // Every rank has the same number of rows; the valid ones are the same as in uneven slices.
-TEST(BatchLayout, PaddedSlicesAreEquallyLongAndTheirValidRowsAreTheBatch) {
+TEST(BatchLayout, PaddedSlicesHaveEqualSizesAndTheirValidRowsAreTheBatch) {
   for (const int64_t positions : {60, 57, 51}) {
     for (const int world : {1, 3, 4, 7, 10}) {
       for (const LastBatch last : {LastBatch::kKeep, LastBatch::kDrop, LastBatch::kPad}) {
@@ -108,7 +108,7 @@ TEST(BatchLayout, PaddedSlicesAreEquallyLongAndTheirValidRowsAreTheBatch) {
   }
 }
 
-TEST(BatchLayout, RefusesABatchThatSplitsGroups) {
+TEST(BatchLayout, RejectsABatchThatSplitsGroups) {
   EXPECT_THROW(BatchLayout(100, 30, 0, 1, LastBatch::kKeep, 4), Exception);
   EXPECT_THROW(BatchLayout(100, 24, 0, 4, LastBatch::kKeep, 4), Exception);
   EXPECT_NO_THROW(BatchLayout(100, 24, 0, 2, LastBatch::kDrop, 4));

@@ -27,7 +27,7 @@ Indices uneven_blocks(int64_t blocks) {
   return ends;
 }
 
-TEST(ShuffledBlocks, every_record_comes_once_per_epoch) {
+TEST(ShuffledBlocks, every_record_is_drawn_once_per_epoch) {
   for (const int64_t blocks : {1, 2, 7, 100}) {
     for (const int64_t window : {1, 3, 32, 1000}) {
       const SamplerPtr sampler = shuffled_blocks(uneven_blocks(blocks), window);
@@ -48,7 +48,7 @@ TEST(ShuffledBlocks, only_the_blocks_of_a_window_are_read_at_a_time) {
   const auto block_of = [&](int64_t record) {
     return std::upper_bound(ends.begin(), ends.end(), record) - ends.begin();
   };
-  // In position order, no block is left and then revisited after four others began.
+  // In position order, no block is revisited after four later blocks have started.
   Indices order = epoch_of(*sampler, 1, 0);
   std::vector<std::set<int64_t>> windows(1);
   std::set<int64_t> met;
@@ -61,7 +61,7 @@ TEST(ShuffledBlocks, only_the_blocks_of_a_window_are_read_at_a_time) {
   EXPECT_EQ(windows.size(), 16u);
 }
 
-TEST(ShuffledBlocks, a_windows_reads_are_announced_where_it_begins) {
+TEST(ShuffledBlocks, the_reads_of_a_window_are_announced_at_its_start) {
   const SamplerPtr sampler = shuffled_blocks(uneven_blocks(20), 8);
   const BatchLayout layout(sampler->size(), 16, 0, 1, LastBatch::kKeep);
   std::set<int64_t> told, read;

@@ -14,7 +14,7 @@ namespace headrace {
 const ErrorCode kNoLengths{
     "HR0724", ErrorKind::kConfig, "buckets without lengths",
     "Buckets group records of similar length, so they need one length per record: numbers, or the "
-    "name of an integer field or of an audio field."};
+    "name of an integer or audio field."};
 
 namespace {
 
@@ -105,16 +105,16 @@ namespace {
 const SamplerRecord kBuckets{
     .name = "buckets",
     .doc =
-        "Each record once, shuffled, in batches of records of similar length.\n\n"
-        "``pool`` batches of a shuffled epoch are sorted by length, cut into batches, and these "
-        "shuffled again: with 100 of them there is a twentieth of the padding of random "
+        "Each record once, shuffled, in batches of similar length.\n\n"
+        "``pool`` batches of a shuffled epoch are sorted by length and divided into batches, which "
+        "are shuffled again: with a pool of 100, there is a twentieth of the padding of random "
         "batches. The incomplete batch at the end of an epoch has random records.",
     .example = "hr.sampling.buckets([3, 1, 2], batch_size=2)",
     .per_record = PerRecord::kLengths,
     .given = {.name = "lengths",
               .type = ParamType::kFloats,
               .doc =
-                  "One number per record, which need not be an integer (seconds), or the name of a "
+                  "One length per record, which need not be an integer (seconds); or the name of a "
                   "scalar field, or of an audio field, whose headers are then read once "
                   "(``source.lengths(name)`` returns the lengths, so that you can store them).",
               .required = true},

@@ -62,7 +62,7 @@ TEST(Buckets, PadAtMostAQuarterAsMuchAsRandomBatches) {
   EXPECT_LT(sorted, random / 4);
 }
 
-TEST(Buckets, AnyPositionEqualsThatOfTheWholeOrder) {
+TEST(Buckets, AnyPositionEqualsThePositionInTheWholeOrder) {
   const SamplerPtr sampler = buckets(lognormal_lengths(3000), 32, 10);
   const std::vector<int64_t> order = epoch_of(*sampler, 1);
   std::mt19937 random(2);
@@ -95,7 +95,7 @@ TEST(Buckets, TheRemainderIsRandom) {
   EXPECT_NEAR(rest / all, 1, 0.05);
 }
 
-TEST(Buckets, GiveTheSameOrderOnAllThreads) {
+TEST(Buckets, AreTheSameOnAllThreads) {
   const SamplerPtr sampler = buckets(lognormal_lengths(5000), 10, 10);
   const std::vector<int64_t> order = epoch_of(*sampler, 0);
   std::vector<std::thread> threads;

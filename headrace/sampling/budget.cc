@@ -17,8 +17,9 @@ namespace {
 const ErrorCode kOverBudget{
     "HR0725", ErrorKind::kConfig, "record exceeds the batch budget",
     "A budget limits the total of a batch's records, each padded to the longest. A record that "
-    "exceeds it alone fits into no batch, and is not dropped silently. Use a larger budget, a "
-    "transform or filter that shortens such records, or a subset of the source without them."};
+    "exceeds the budget on its own fits into no batch, and is not dropped silently. Use a larger "
+    "budget, a transform or filter that shortens such records, or a subset of the source without "
+    "them."};
 
 // Average number of batches per bucket, if there are enough, so that the other records of its batch
 // vary.
@@ -236,8 +237,8 @@ namespace {
 
 const ErrorCode kNoBudget{
     "HR0728", ErrorKind::kConfig, "budget too small",
-    "The budget of a batch is a number above 0, in the unit of the lengths: seconds for an audio "
-    "field, tokens for token counts."};
+    "The budget of a batch must be a number above 0, in the unit of the lengths: seconds for an "
+    "audio field, tokens for token counts."};
 
 void check_totals(const Arguments& arguments) {
   for (const double total : arguments.numbers("total")) {
@@ -263,7 +264,7 @@ std::vector<Budget> budgets_of(SamplerData data, const Arguments& arguments) {
     raise(kNoBudget,
           "[budget] total has " + std::to_string(totals.size()) + " numbers for " +
               std::to_string(out.size()) + " lengths of each record",
-          "give one total for each: budget((\"tokens\", \"images\"), total=(8192, 16))");
+          "pass one total for each: budget((\"tokens\", \"images\"), total=(8192, 16))");
   }
   for (size_t i = 0; i < out.size(); ++i) {
     out[i].total = parts_of(totals[i], out[i].measure.parts);
@@ -274,13 +275,13 @@ std::vector<Budget> budgets_of(SamplerData data, const Arguments& arguments) {
 const SamplerRecord kBudget{
     .name = "budget",
     .doc =
-        "Each record once, shuffled, in batches of similar length that hold as many records as "
+        "Each record once, shuffled, in batches of similar length with as many records as "
         "``total`` allows.\n\n"
-        "The size of a batch is its number of records times the length of its longest. Records "
-        "are sorted into up to ``num_buckets`` buckets of similar total length, and each epoch "
-        "shuffles within the buckets. The number of records in batch k is the same in every "
-        "epoch, so all epochs and ranks have the same number of batches, and the ranks' slices "
-        "of a batch cost about the same. Do not give the loader a batch_size.\n\n"
+        "The size of a batch is its number of records times the length of its longest record. "
+        "Records are sorted into up to ``num_buckets`` buckets of similar total length, and each "
+        "epoch shuffles within the buckets. The number of records in batch k is the same in every "
+        "epoch, so all epochs and ranks have the same number of batches, and the ranks' slices of "
+        "a batch cost about the same. Do not pass batch_size to the loader.\n\n"
         "A tuple of several lengths, with as many totals, bounds each of them: "
         "``budget((\"tokens\", \"images\"), total=(8192, 16))``.\n\n"
         "ConfigError HR0725 if a single record is longer than ``total``.",
@@ -289,7 +290,7 @@ const SamplerRecord kBudget{
     .given =
         {.name = "lengths",
          .type = ParamType::kFloats,
-         .doc = "One number per record, which need not be an integer (seconds), or the name of a "
+         .doc = "One length per record, which need not be an integer (seconds); or the name of a "
                 "scalar field, or of an audio field, whose headers are then read once; or a tuple "
                 "of these.",
          .required = true},
@@ -306,8 +307,8 @@ const SamplerRecord kBudget{
                 .minimum = 1},
                {.name = "max_records",
                 .type = ParamType::kInt,
-                .doc =
-                    "Maximum records per batch, over all ranks. None: as many as the total allows.",
+                .doc = "Maximum number of records per batch, over all ranks. None: as many as the "
+                       "total allows.",
                 .minimum = 1}},
     .check = check_totals,
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {

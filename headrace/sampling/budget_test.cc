@@ -42,7 +42,7 @@ std::vector<std::vector<int64_t>> batches_of(const Sampler& sampler, uint64_t ep
   return out;
 }
 
-TEST(Budget, HasEachRecordOnceInBatchesThatFitIt) {
+TEST(Budget, HasEachRecordOnceInBatchesWithinTheBudget) {
   constexpr int64_t kBudget = 400'000;
   for (const int64_t records : {1, 7, 100, 5000}) {
     const std::vector<int64_t> lengths = lengths_of(records);
@@ -62,7 +62,7 @@ TEST(Budget, HasEachRecordOnceInBatchesThatFitIt) {
   }
 }
 
-TEST(Budget, SlicesOfRanksAreTheBatchForAnyWorldSize) {
+TEST(Budget, TheRanksSlicesFormTheBatchForAnyWorldSize) {
   const SamplerPtr sampler = within_budget(lengths_of(3000), 800'000, 30);
   const auto alone = batches_of(*sampler, 2, 1);
   EXPECT_EQ(batches_of(*sampler, 2, 2), alone);
@@ -96,7 +96,7 @@ TEST(Budget, PadsAtMostAQuarterAsMuchAsRandomBatches) {
 }
 
 // The set has fewer batches than a bucket usually has.
-TEST(Budget, OneLongRecordOfASmallSetLeavesTheOthersTogether) {
+TEST(Budget, OneLongRecordOfASmallSetDoesNotSplitTheOthers) {
   std::vector<int64_t> lengths(299, 50);
   lengths.push_back(1000);
   EXPECT_EQ(std::ssize(within_budget(lengths, 1200, 30)->batch_sizes()), 14);
@@ -120,14 +120,14 @@ TEST(Budget, RecordsAreGroupedDifferentlyInEachEpoch) {
   EXPECT_GT(others.size(), 80u);
 }
 
-TEST(Budget, RefusesARecordThatFitsIntoNoBatchAndABatchTooSmallForTheRanks) {
+TEST(Budget, RejectsARecordThatExceedsItAndABatchTooSmallForTheRanks) {
   EXPECT_THROW(within_budget({5, 11, 3}, 10, 30), Exception);
   const SamplerPtr sampler = within_budget({5, 9, 3}, 10, 30);
   EXPECT_THROW(BatchLayout(sampler->batch_sizes(), 0, 2, 1), Exception);
   EXPECT_THROW(within_budget({}, 10, 30), Exception);
 }
 
-TEST(Budget, NamesTheUnitOfItsParts) {
+TEST(Budget, ReportsTheUnitOfTheLengths) {
   const auto text = [](int64_t budget) {
     return within_budget({5, 3}, budget, 30, 1000)->description();
   };

@@ -63,14 +63,15 @@ const SamplerRecord kCurriculum{
     .name = "curriculum",
     .doc =
         "Easy records first: epoch 0 draws from the easiest fraction ``start`` of the records, "
-        "each later epoch from more, and starting at epoch ``epochs`` from all.\n\n"
-        "An epoch has ``num_samples`` records: each available one once, in a new order, before any "
-        "is repeated.",
+        "each later epoch from more, and from epoch ``epochs`` on from all.\n\n"
+        "An epoch has ``num_samples`` records: each available record once, in a new order, before "
+        "any is repeated.",
     .example = "hr.sampling.curriculum([3, 1, 2, 9], start=0.5, epochs=2)",
     .per_record = PerRecord::kLengths,
     .given = {.name = "difficulty",
               .type = ParamType::kFloats,
-              .doc = "One number per record, small for easy ones, or the name of a scalar field.",
+              .doc = "Difficulty of each record: one number per record, small for easy ones; or "
+                     "the name of a scalar field.",
               .required = true},
     .params = {{.name = "start",
                 .type = ParamType::kFloat,

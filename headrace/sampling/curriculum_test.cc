@@ -31,7 +31,7 @@ TEST(Curriculum, EachEpochDrawsFromMoreOfTheEasiest) {
   }
 }
 
-TEST(Curriculum, DrawsItsWholePartBeforeAnyRecordRepeats) {
+TEST(Curriculum, DrawsAllAvailableRecordsBeforeAnyRepeats) {
   const SamplerPtr order = curriculum_of({3, 1, 2, 0, 4, 5, 6, 7}, 6);
   const std::vector<int64_t> drawn = records_of_epoch(*order, 4, 0);  // three times two
   for (size_t i = 0; i < 6; i += 2) {

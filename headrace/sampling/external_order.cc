@@ -15,9 +15,9 @@ namespace {
 
 const ErrorCode kOtherLength{
     "HR0726", ErrorKind::kConfig, "epoch length differs",
-    "The number of batches per epoch is known before it begins, on every rank, so each epoch of "
-    "an order computed in Python must have as many records as the first. Draw a fixed "
-    "number of records per epoch, or create a new loader when the number changes."};
+    "Every rank must know the number of batches before an epoch starts, so all epochs of an order "
+    "computed in Python must have as many records as the first. Draw a fixed number of records per "
+    "epoch, or create a new loader when the number changes."};
 
 // Epochs that are cached: the current one, and those inspected in the meantime.
 constexpr size_t kRemembered = 4;

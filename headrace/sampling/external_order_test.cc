@@ -68,7 +68,7 @@ TEST(ExternalOrder, BatchesOfVaryingSizeHaveConsecutivePositions) {
   for (int64_t i = 0; i < 9; ++i) EXPECT_EQ(sampler->index(0, 0, i), expected[size_t(i)]) << i;
 }
 
-TEST(ExternalOrder, AnEpochOfAnotherLengthIsAnError) {
+TEST(ExternalOrder, AnEpochOfADifferentLengthIsAnError) {
   ExternalOrder order = numbers(6);
   order.positions = 5;
   const SamplerPtr sampler = external_order(std::move(order));
@@ -83,7 +83,7 @@ TEST(ExternalOrder, AnEpochOfAnotherLengthIsAnError) {
 }
 
 // Changing weights, growing subsets: each epoch has its own order.
-TEST(ExternalOrder, AnEpochUsesTheOrderGivenForIt) {
+TEST(ExternalOrder, AnEpochUsesItsOrder) {
   ExternalOrder order = numbers(6);
   order.ask = [](uint64_t, uint64_t epoch) { return epoch == 0 ? sequential(6) : shuffled(6); };
   const SamplerPtr sampler = external_order(std::move(order));
@@ -93,7 +93,7 @@ TEST(ExternalOrder, AnEpochUsesTheOrderGivenForIt) {
   }
 }
 
-TEST(ExternalOrder, BatchesOfOtherSizesThanTheFirstAreAnError) {
+TEST(ExternalOrder, BatchSizesThatDifferFromTheFirstEpochAreAnError) {
   ExternalOrder order = numbers(4);
   order.batch_sizes = {2, 2};
   order.ask = [](uint64_t, uint64_t epoch) {

@@ -42,8 +42,8 @@ class Grouped final : public Sampler {
                 remainders[remainders.size() == 1 ? 0 : group]);
     }
     if (batches_.empty()) {
-      raise(kBadGroups, "last=\"drop\" leaves no batch: no key has as many records as a batch",
-            "a smaller batch_size, or last=\"keep\"");
+      raise(kBadGroups, "last=\"drop\" drops all batches: every key has fewer records than a batch",
+            "use a smaller batch_size, or last=\"keep\"");
     }
     place();
   }
@@ -62,8 +62,7 @@ class Grouped final : public Sampler {
   std::string description() const override {
     return "shuffled into " + std::to_string(batches_.size()) + " batches, each of one of " +
            std::to_string(records_.size()) + " keys" +
-           (dropped_ > 0 ? " (" + std::to_string(dropped_) + " records left out of each epoch)"
-                         : "") +
+           (dropped_ > 0 ? " (" + std::to_string(dropped_) + " records dropped per epoch)" : "") +
            (repeated_ > 0 ? " (" + std::to_string(repeated_) + " records twice per epoch)" : "");
   }
 
@@ -126,10 +125,10 @@ const SamplerRecord kGrouped{
     .name = "grouped",
     .doc =
         "Batches of records with the same key: one resolution, one language, one bucket.\n\n"
-        "Each epoch shuffles the records of each key. The size and the key of batch k are the "
-        "same in every epoch, so all epochs and ranks have the same number of batches. Do not "
-        "give the loader a batch_size. ``np.digitize(lengths, bounds)`` makes keys from bucket "
-        "boundaries of your own.",
+        "Each epoch shuffles the records of each key. The size and the key of batch k are the same "
+        "in every epoch, so all epochs and ranks have the same number of batches. Do not pass "
+        "batch_size to the loader. ``np.digitize(lengths, bounds)`` makes keys from your own "
+        "bucket boundaries.",
     .example = "hr.sampling.grouped([0, 1, 0, 1], batch_size=2)",
     .per_record = PerRecord::kLabels,
     .given = {.name = "key",
@@ -140,8 +139,8 @@ const SamplerRecord kGrouped{
     .params =
         {{.name = "batch_size",
           .type = ParamType::kInts,
-          .doc =
-              "Records per batch over all ranks: one number, or one for each key in sorted order.",
+          .doc = "Number of records per batch, over all ranks: one number, or one for each key in "
+                 "sorted order.",
           .required = true,
           .minimum = 1,
           .maximum = 2147483647,

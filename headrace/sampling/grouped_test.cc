@@ -97,12 +97,12 @@ TEST(Grouped, AKeyMayHaveItsOwnRemainder) {
   EXPECT_THROW(each("keep", "wrap"), Exception);
 }
 
-TEST(Grouped, IsRefusedIfNoGroupFillsABatch) {
+TEST(Grouped, IsRejectedIfNoGroupFillsABatch) {
   try {
     grouped_of(kKeysOfGroups, {6}, std::string("drop"));
     FAIL() << "it was taken";
   } catch (const Exception& raised) {
-    EXPECT_NE(std::string(raised.what()).find("leaves no batch"), std::string::npos);
+    EXPECT_NE(std::string(raised.what()).find("drops all batches"), std::string::npos);
   }
 }
 

@@ -15,8 +15,8 @@ const ErrorCode kNotRepeated{
     "HR0729", ErrorKind::kConfig, "sampler cannot be repeated",
     "hr.sampling.repeat() concatenates the epochs of a sampler and divides them into epochs of "
     "another length. A sampler that sets the number of records per batch cannot be divided, "
-    "because its epochs must end with a complete batch. Iterate the loader again for the next "
-    "epoch, or give repeat() another sampler."};
+    "because its epochs must end with a complete batch. Iterate over the loader again for the next "
+    "epoch, or pass a different sampler to repeat()."};
 
 // Positions of an endless epoch: integers that a double holds exactly, because states are JSON.
 constexpr int64_t kEndless = int64_t{1} << 53;
@@ -81,12 +81,12 @@ namespace {
 const SamplerRecord kRepeat{
     .name = "repeat",
     .doc =
-        "Epochs of any length: all records once, then all again in another order, and so on, "
-        "divided into epochs of ``num_samples`` records.\n\n"
+        "Epochs of any length: concatenates passes over all records, each in a new order, and "
+        "divides them into epochs of ``num_samples`` records.\n\n"
         "Use it for a number of steps per epoch that does not depend on the size of the dataset "
         "(``num_samples`` is steps times the global batch), or for runs that count steps: without "
-        "``num_samples`` there is one endless epoch. It needs no memory for the order, however "
-        "long.",
+        "``num_samples`` there is one endless epoch. The order needs no memory, however long it "
+        "is.",
     .example = "hr.sampling.repeat(num_samples=1000)",
     .per_record = PerRecord::kOrder,
     .given = {.name = "order",

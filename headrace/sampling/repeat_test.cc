@@ -27,20 +27,20 @@ TEST(Repeat, EpochsAreConsecutiveSegmentsOfThePasses) {
   expect_order_promises(*order, 10);
 }
 
-TEST(Repeat, AnEpochMayHaveMorePassesThanOne) {
+TEST(Repeat, AnEpochMayHaveSeveralPasses) {
   const SamplerPtr order = repeated(sequential(3), 8);
   EXPECT_EQ(records_of_epoch(*order, 0, 0), (std::vector<int64_t>{0, 1, 2, 0, 1, 2, 0, 1}));
   EXPECT_EQ(records_of_epoch(*order, 0, 1), (std::vector<int64_t>{2, 0, 1, 2, 0, 1, 2, 0}));
 }
 
-TEST(Repeat, WithoutALimitItDoesNotEnd) {
+TEST(Repeat, WithoutALengthTheEpochIsEndless) {
   const SamplerRecord& record = *Registry<SamplerRecord>::find("repeat");
   const SamplerPtr order = order_of_record(record, 100'000'000, {});
   EXPECT_GT(order->size(), int64_t{1} << 50);
   EXPECT_EQ(order->index(5, 0, 300'000'007), shuffled(100'000'000)->index(5, 3, 7));
 }
 
-TEST(Repeat, RefusesOrdersWhoseEpochsEndWithABatch) {
+TEST(Repeat, RejectsOrdersWhoseEpochsEndWithABatch) {
   try {
     repeated(within_budget({1, 2, 3}, 4, 1), 9);
     FAIL() << "it was taken";

@@ -80,7 +80,8 @@ class FromIndices final : public Sampler {
 const SamplerRecord kIndices{
     .name = "indices",
     .doc =
-        "These records each epoch, in this order, or shuffled with the loader's ``shuffle=True``.",
+        "The given records in each epoch, in this order, or shuffled with the loader's "
+        "``shuffle=True``.",
     .example = "hr.sampling.indices([3, 0, -1])",
     .per_record = PerRecord::kIndices,
     .given = {.name = "array",
@@ -114,10 +115,9 @@ class ShuffledBySource final : public Sampler {
 
 const ErrorCode kUnusableOrder{
     "HR0722", ErrorKind::kConfig, "invalid sampler",
-    "A sampler draws at least once per epoch, from at least one record: weights must be finite, "
-    "with a finite sum, not negative and not all zero; labels and index arrays must not be empty; "
-    "indices must lie inside the source. Without replacement an epoch draws each record at most "
-    "once."};
+    "A sampler draws at least one record per epoch: weights must be finite, with a finite sum, not "
+    "negative and not all zero; labels and index arrays must not be empty; indices must lie inside "
+    "the source. Without replacement an epoch draws each record at most once."};
 
 SamplerPtr sequential(int64_t records) { return std::make_shared<Sequential>(records); }
 
@@ -130,8 +130,7 @@ SamplerPtr from_indices(std::vector<int64_t> indices, bool shuffle) {
 
 void check_draws(int64_t draws) {
   if (draws > 0) return;
-  raise(kUnusableOrder,
-        "num_samples=" + std::to_string(draws) + " leaves an epoch without a record",
+  raise(kUnusableOrder, "num_samples=" + std::to_string(draws) + " makes epochs empty",
         "use at least 1, or omit num_samples to draw as many records as the source has");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promise: every registered sampler fulfills the contract that loaders rely on.
+// Every registered sampler fulfills the contract that loaders rely on.
 #include "headrace/sampling/sampler_record.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::map<std::string, ParamValue> min_arguments(const SamplerRecord& record) {
   return out;
 }
 
-TEST(SamplerRecords, MakeOrdersThatLoadersCanRelyOn) {
+TEST(SamplerRecords, FulfillTheContractOfOrders) {
   for (const SamplerRecord* record : Registry<SamplerRecord>::all()) {
     SCOPED_TRACE(record->name);
     const SamplerPtr order = order_of_record(*record, kRecords, min_arguments(*record));
@@ -47,7 +47,7 @@ TEST(SamplerRecords, DescribeThemselves) {
   }
 }
 
-TEST(SamplerRecords, RefuseInvalidArgumentsWithoutASource) {
+TEST(SamplerRecords, RejectInvalidArgumentsWithoutASource) {
   const SamplerRecord& budget = *Registry<SamplerRecord>::find("budget");
   for (const double total : {0.0, -1.0}) {
     EXPECT_THROW(order_of_record(budget, kRecords, {{"total", total}}), Exception);

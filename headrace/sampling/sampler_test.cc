@@ -92,7 +92,7 @@ TEST(Sampler, BalancedDrawsEachLabelEquallyOften) {
   EXPECT_NEAR(rare, 5000, 300);
 }
 
-TEST(Sampler, RefusesImpossibleWeights) {
+TEST(Sampler, RejectsInvalidWeights) {
   EXPECT_THROW(weighted({0, 0}, 10), Exception);
   EXPECT_THROW(weighted({1, -1}, 10), Exception);
   EXPECT_THROW(weighted({1e308, 1e308}, 10), Exception);
@@ -128,7 +128,7 @@ TEST(Sampler, CountsBatchesByPolicy) {
   EXPECT_EQ(BatchLayout(8, 4, 0, 1, LastBatch::kPad).batches(), 2);
 }
 
-TEST(Sampler, RefusesARankWithoutRecords) {
+TEST(Sampler, RejectsARankWithoutRecords) {
   EXPECT_THROW(BatchLayout(9, 8, 0, 2, LastBatch::kKeep), Exception);
   EXPECT_THROW(BatchLayout(9, 9, 0, 2, LastBatch::kKeep), Exception);
   EXPECT_NO_THROW(BatchLayout(9, 8, 0, 2, LastBatch::kPad));

@@ -26,7 +26,7 @@ Indices order_of(const Sampler& sampler, uint64_t epoch) {
   return out;
 }
 
-TEST(ShuffledBySource, IsThePlainShuffleOfASourceWithoutAPreference) {
+TEST(ShuffledBySource, IsTheDefaultShuffleIfTheSourceDoesNotDefineOne) {
   const SourcePtr plain = numbered(50, 0);
   EXPECT_EQ(order_of(*shuffled_by(plain), 3), order_of(*shuffled(50), 3));
   EXPECT_EQ(shuffled_by(plain)->fingerprint(), shuffled(50)->fingerprint());
@@ -43,7 +43,7 @@ TEST(ShuffledBySource, GivesEachRecordOnceInAnOrderOfTheEpoch) {
   EXPECT_EQ(all, expected);
 }
 
-TEST(ShuffledBySource, KeepsTheSourceOfEachPositionOfAMix) {
+TEST(ShuffledBySource, PreservesTheSourceOfEachPositionOfAMix) {
   const SourcePtr mixed = mix({numbered(31, 0), numbered(700, 1000), numbered(9, 5000)}, {2, 5, 1});
   const Indices values = mixed->integer_column("value");
   const Indices order = order_of(*shuffled_by(mixed), 4);

@@ -55,7 +55,7 @@ class Streams final : public Sampler {
     return "shuffled by streams (" + std::to_string(blocks_.blocks()) + " blocks, " +
            std::to_string(count_) + (count_ == 1 ? " stream, " : " streams, ") +
            std::to_string(window_) + " blocks in a window" +
-           (sticky_ ? ")" : ", dealt each epoch)");
+           (sticky_ ? ")" : ", redistributed each epoch)");
   }
 
   int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {
@@ -202,9 +202,9 @@ const SamplerRecord kStreams{
     .doc =
         "Each record once, for remote data and many machines: ``shuffle=\"streams\"``, with its "
         "parameters.\n\n"
-        "Blocks of neighboring records (a few MiB each) are dealt to ``count`` streams, and "
-        "each stream always fills the same rows of the global batch, from ``window`` blocks at "
-        "a time. If the number of ranks divides ``count``, each rank takes whole streams, so "
+        "Blocks of neighboring records (a few MiB each) are distributed over ``count`` streams. "
+        "Each stream always fills the same rows of the global batch, from ``window`` blocks at a "
+        "time. If the number of ranks divides ``count``, each rank takes whole streams, so "
         "together they read each block about once per epoch. The order does not depend on the "
         "number of ranks.",
     .example = "hr.sampling.streams(count=128)",
@@ -213,23 +213,23 @@ const SamplerRecord kStreams{
     .params =
         {{.name = "count",
           .type = ParamType::kInt,
-          .doc = "Number of streams; halved until there are no more than blocks or records in a "
-                 "global batch. None: the smallest of 64, 128 and 256 that is at least twice the "
-                 "number of machines; the loader's state stores it, so that a run can resume on "
-                 "another number.",
+          .doc = "Number of streams; halved until there are no more streams than blocks, and no "
+                 "more than records in a global batch. None: the smallest of 64, 128 and 256 that "
+                 "is at least twice the number of machines; the loader's state stores it, so that "
+                 "a run can resume on a different number of machines.",
           .minimum = 1,
           .maximum = 65536},
          {.name = "window",
           .type = ParamType::kInt,
-          .doc = "Blocks per stream whose records are mixed. More mixes better but holds more "
-                 "blocks in memory or on disk.",
+          .doc = "Number of blocks per stream whose records are mixed. More blocks mix better, "
+                 "but take more memory or disk space.",
           .fallback = int64_t{8},
           .minimum = 1,
           .maximum = std::numeric_limits<int32_t>::max()},
          {.name = "sticky",
           .type = ParamType::kBool,
           .doc = "Whether a stream has the same blocks in every epoch, so that a machine can reuse "
-                 "cached data in the next one. False: deal them again in every epoch.",
+                 "cached data in the next one. False: redistribute them in every epoch.",
           .fallback = true}},
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
       int64_t count = data.streams > 0 ? data.streams : streams_for(data.machines);

@@ -50,7 +50,7 @@ TEST(Streams, EachRecordIsDeliveredOnceForAnySizes) {
                         blocks_of_photos(9).back());
 }
 
-TEST(Streams, AreNeverMoreThanBlocksOrRecordsOfABatch) {
+TEST(Streams, AreAtMostAsManyAsBlocksAndRecordsOfABatch) {
   EXPECT_EQ(streams_for(1), 64);
   EXPECT_EQ(streams_for(32), 64);
   EXPECT_EQ(streams_for(33), 128);
@@ -142,7 +142,7 @@ TEST(Streams, ARankAnnouncesTheBlocksOfItsRowsBeforeItReadsThem) {
 
 // 10^9 records over 1,000 ranks: what each batch takes from each stream is an interval, and these
 // are contiguous from batch to batch and from rank to rank.
-TEST(Streams, IntervalsChainAtABillionRecords) {
+TEST(Streams, IntervalsAreContiguousForABillionRecords) {
   constexpr int64_t kRecords = 1'000'000'007, kStreams = 256;
   for (const int64_t batch : {4'096, 4'000, 1'000'003}) {
     const StreamRows rows(kRecords, batch, kStreams);

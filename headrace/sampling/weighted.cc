@@ -169,10 +169,10 @@ namespace {
 const SamplerRecord kWeighted{
     .name = "weighted",
     .doc =
-        "``num_samples`` records per epoch, drawn in proportion to ``weights``.\n\n"
-        "Without replacement each draw is in proportion to the weights of the remaining "
-        "records, as in torch.multinomial; ordering an epoch then takes 16 bytes per record and "
-        "8 per draw.",
+        "Draws ``num_samples`` records per epoch in proportion to ``weights``.\n\n"
+        "Without replacement, each draw is in proportion to the weights of the remaining records, "
+        "as in torch.multinomial; the order of an epoch then takes 16 bytes per record and 8 per "
+        "draw.",
     .example = "hr.sampling.weighted([0.5, 2, 1], num_samples=2, replacement=False)",
     .per_record = PerRecord::kWeights,
     .given = {.name = "weights",

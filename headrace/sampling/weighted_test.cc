@@ -37,7 +37,7 @@ TEST(WeightedOnce, AllRecordsOfPositiveWeightAreDrawnOnce) {
   expect_order_promises(*order, 4);
 }
 
-TEST(WeightedOnce, RefusesMoreDrawsThanRecordsThatCanBeDrawn) {
+TEST(WeightedOnce, RejectsMoreDrawsThanDrawableRecords) {
   try {
     weighted_once({1, 0, 2}, 3);
     FAIL() << "it was taken";
