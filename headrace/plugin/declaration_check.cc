@@ -9,9 +9,9 @@ namespace {
 
 const ErrorCode kInvalid{
     "HR0572", ErrorKind::kConfig, "invalid plug-in",
-    "The table that the plug-in returns breaks a rule of headrace/plugin.h: a name or function is "
-    "missing, a name is taken or not an identifier, a default is outside its range, or a size is "
-    "smaller than in the first version of the interface. Nothing of it was registered."};
+    "The table that the plug-in returns violates a rule of headrace/plugin.h: a name or function "
+    "is missing, a name is in use or not an identifier, a default is out of range, or a size is "
+    "smaller than in the first version of the interface. No part of the plug-in was registered."};
 
 constexpr size_t kLongestName = 64;
 
@@ -70,7 +70,7 @@ void DeclarationCheck::check_list(const void* data, uint32_t count, uint32_t siz
            " is the limit");
   if (size < first || size % alignof(void*) != 0)
     refuse("an entry of its list of " + what + " has " + std::to_string(size) +
-               " bytes, and version 1 has " + std::to_string(first),
+               " bytes, but version 1 has " + std::to_string(first),
            "HEADRACE_LIST(array) fills in count and size");
 }
 

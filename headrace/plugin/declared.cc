@@ -42,7 +42,7 @@ void check_transform_flags(const headrace_transform& table, const DeclarationChe
   check.check_flags(table.flags, kFlags);
   check.check_flags(table.kinds, kKinds, "kinds");
   check.check_flags(table.image_dtypes, kImageDtypes, "image_dtypes");
-  if (table.kinds == 0) check.refuse("kinds is 0: it would not act on any field");
+  if (table.kinds == 0) check.refuse("kinds is 0, so it would not act on any field");
   if (moves && !(table.kinds & HEADRACE_IMAGE))
     check.refuse("flags has HEADRACE_MOVES, but kinds lacks HEADRACE_IMAGE");
 }
@@ -87,7 +87,7 @@ std::unique_ptr<PluginTransform> declared_transform(DeclarationCheck& check,
   if (table.create) check.check_function(table.create, "create");
   if (table.destroy) check.check_function(table.destroy, "destroy");
   if (table.params.count > 0 && !table.create)
-    check.refuse("it has parameters, and create is NULL");
+    check.refuse("it has parameters, but create is NULL");
   OpRecord& record = out->record;
   record.name = name;
   record.doc = doc_of(table, plugin, *out, check);
@@ -124,7 +124,7 @@ std::unique_ptr<Plugin> declared(const headrace_plugin& given, const std::string
   DeclarationCheck check(path);
   if (given.struct_size < kFirstPlugin)
     check.refuse("its table has " + std::to_string(given.struct_size) +
-                 " bytes, and version 1 has " + std::to_string(kFirstPlugin));
+                 " bytes, but version 1 has " + std::to_string(kFirstPlugin));
   headrace_plugin table{};
   std::memcpy(&table, &given, std::min<size_t>(sizeof table, given.struct_size));
   auto out = std::make_unique<Plugin>();

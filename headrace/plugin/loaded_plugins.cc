@@ -17,13 +17,13 @@ namespace {
 const ErrorCode kNoFile{
     "HR0576", ErrorKind::kConfig, "plug-in not found",
     "hr.load_plugin() takes the path of a shared library, or the name of an entry point in the "
-    "group headrace.plugins of an installed Python distribution. There is no such file."};
+    "group headrace.plugins of an installed Python distribution. No such file exists."};
 
 const ErrorCode kChanged{
     "HR0577", ErrorKind::kConfig, "plug-in has changed",
     "A plug-in is loaded once per process and stays loaded, since transforms in use point into it. "
-    "Its file has changed since. Start a new process, or give the new file another path and its "
-    "transforms other names."};
+    "Its file has changed since then. Start a new process, or give the new file a different path "
+    "and its transforms different names."};
 
 const ErrorCode kOther{
     "HR0578", ErrorKind::kConfig, "plug-in has a different fingerprint",
@@ -52,7 +52,9 @@ class Loaded {
       raise(kNoFile, path.string() + " cannot be read");
     const std::string fingerprint = hex_text(content_hash(file.bytes()));
     if (wanted && wanted->fingerprint != fingerprint) {  // before any of its code runs
-      raise(kOther, path.string() + " has the fingerprint " + fingerprint + ", but expected is " +
+      raise(kOther, path.string() + " has the fingerprint " + fingerprint +
+                        ", but the expected "
+                        "one is " +
                         expected_plugin_text(*wanted));
     }
     MutexLock lock(mutex_);

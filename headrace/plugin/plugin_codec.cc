@@ -99,7 +99,7 @@ std::string PluginDecoder::why_not(const headrace_image_header& header) const {
   const std::string size = std::to_string(header.width) + " x " + std::to_string(header.height);
   if (header.width < 1 || header.height < 1) return "an image of " + size + " pixels";
   if (header.channels < 1 || header.channels > HEADRACE_MAX_CHANNELS)
-    return std::to_string(header.channels) + " channels, and images have 1 to 16";
+    return std::to_string(header.channels) + " channels, but images must have 1 to 16";
   const std::optional<DType> dtype = dtype_from(header.dtype);
   if (dtype != DType::kUInt8 && dtype != DType::kUInt16 && dtype != DType::kFloat32)
     return "a dtype other than uint8, uint16 and float32";
@@ -110,7 +110,7 @@ std::string PluginDecoder::why_not(const headrace_image_header& header) const {
     return "the orientation " + std::to_string(header.orientation);
   if (header.flags & ~uint32_t{HEADRACE_CMYK | HEADRACE_NO_COLORS}) return "unknown flags";
   if (header.flags & HEADRACE_CMYK && (header.channels != 4 || dtype != DType::kUInt8))
-    return "HEADRACE_CMYK for other than 4 uint8 channels";
+    return "HEADRACE_CMYK for an image without 4 uint8 channels";
   if (header.working_bytes > kMaxWorkingBytes)
     return std::to_string(header.working_bytes) + " working_bytes";
   return {};
@@ -287,7 +287,7 @@ void PluginDecoder::deliver_high_bytes(const DecodeJob& job, int channels, Store
 std::vector<Signature> signatures_of(const DeclarationCheck& check,
                                      const headrace_signatures& list) {
   check.check_list(list.data, list.count, list.size, kFirstSignature, kMaxSignatures, "signatures");
-  if (list.count == 0) check.refuse("it has no signature, by which files are recognized");
+  if (list.count == 0) check.refuse("it has no signature to recognize files by");
   std::vector<Signature> out;
   for (uint32_t i = 0; i < list.count; ++i) {
     const headrace_signature given = copy_of(list, i);
@@ -295,7 +295,7 @@ std::vector<Signature> signatures_of(const DeclarationCheck& check,
     if (!given.bytes) check.refuse("a signature's bytes are NULL");
     if (given.length == 0 || end > HEADRACE_SIGNATURE_BYTES)
       check.refuse("a signature has " + std::to_string(given.length) + " bytes from " +
-                   std::to_string(given.offset) + " on, and must lie in the first 16");
+                   std::to_string(given.offset) + ", but must be within the first 16");
     Signature signature{.least = size_t(end)};
     int bits = 0;
     for (uint32_t k = 0; k < given.length; ++k) {
@@ -304,7 +304,8 @@ std::vector<Signature> signatures_of(const DeclarationCheck& check,
       signature.bytes[given.offset + k] = given.bytes[k] & mask;
       bits += std::popcount(mask);
     }
-    if (bits < 16) check.refuse("a signature has " + std::to_string(bits) + " bits, and needs 16");
+    if (bits < 16)
+      check.refuse("a signature has " + std::to_string(bits) + " bits, but must have at least 16");
     out.push_back(signature);
   }
   return out;

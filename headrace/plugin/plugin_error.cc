@@ -8,8 +8,8 @@ namespace {
 
 const ErrorCode kRejectedArguments{
     "HR0573", ErrorKind::kConfig, "plug-in rejected its arguments",
-    "A part of a plug-in rejected its arguments, or a transform the fields it was applied to. The "
-    "message comes from the plug-in."};
+    "A part of a plug-in rejected its arguments, or a transform rejected the fields it was applied "
+    "to. The message comes from the plug-in."};
 
 const ErrorCode kBadRecord{
     "HR0574", ErrorKind::kData, "plug-in rejected a record",
@@ -18,9 +18,9 @@ const ErrorCode kBadRecord{
 
 const ErrorCode kBroken{
     "HR0575", ErrorKind::kConfig, "plug-in failed",
-    "A part of a plug-in failed, or violated its declaration or headrace/plugin.h: another shape "
-    "or dtype, an invalid size or index, an exception thrown across the C interface, bytes written "
-    "outside its output. The run ends, because memory may be corrupt. hr.load_plugin(path, "
+    "A part of a plug-in failed, or violated its declaration or headrace/plugin.h: a wrong shape "
+    "or dtype, an invalid size or index, an exception thrown across the C interface, or bytes "
+    "written outside its output. The run ends, because memory may be corrupt. hr.load_plugin(path, "
     "check=True) checks each call more closely."};
 
 std::string origin_of(const PluginPart& part) { return "it is of the " + text_of(*part.origin); }
@@ -47,7 +47,7 @@ Error plugin_failure(const PluginPart& part, int32_t status, const PluginMessage
                      std::string_view what) {
   std::string said = message.text();
   const bool silent = said.empty();
-  if (silent) said = "it gives no reason (status " + std::to_string(status) + ")";
+  if (silent) said = "it did not give a reason (status " + std::to_string(status) + ")";
   if (status == HEADRACE_BAD_RECORD) {
     return {.code = &kBadRecord, .what = part.who() + said, .hint = origin_of(part)};
   }

@@ -47,7 +47,7 @@ void create_plugin_object(const PluginPart& part, const Create& create) {
   if (status == HEADRACE_OK) return;
   if (message.threw()) throw Exception(plugin_failure(part, status, message, "create()"));
   const std::string said = message.text();
-  throw Exception(rejected_arguments(part, said.empty() ? "it gives no reason" : said));
+  throw Exception(rejected_arguments(part, said.empty() ? "it did not give a reason" : said));
 }
 
 // Calls destroy(), if there is one; reports an exception on stderr.

@@ -22,14 +22,14 @@ namespace {
 constexpr size_t kFirstBytes = 64;
 
 const ErrorCode kDamaged{
-    "HR0581", ErrorKind::kData, "record damaged, says a plug-in",
+    "HR0581", ErrorKind::kData, "plug-in reported a damaged record",
     "The format of a plug-in returned HEADRACE_BAD_RECORD for this record, with this message. "
     "on_error= decides."};
 
 const ErrorCode kNotOpened{
     "HR0582", ErrorKind::kConfig, "plug-in cannot open a path",
     "The format of a plug-in rejected the files at this path, with this message. They are damaged, "
-    "or of another format."};
+    "or of a different format."};
 
 PluginPart part_of(const PluginFormat& format) {
   return {"format", std::string(format.record.name), &format.plugin->origin};
@@ -175,9 +175,9 @@ Result<void> PluginSource::parse(int64_t record, std::span<const uint8_t> bytes,
   if (memory.refused) {
     const auto [number, size] = *memory.refused;
     return too_large(
-        "the field \"" + schema()[number].name + "\" has " + std::to_string(size) + " bytes, and " +
-        (size > memory.max_bytes ? with_commas(int64_t(memory.max_bytes)) + " are possible"
-                                 : "not enough memory for them"));
+        "the field \"" + schema()[number].name + "\" has " + std::to_string(size) + " bytes, but " +
+        (size > memory.max_bytes ? "the limit is " + with_commas(int64_t(memory.max_bytes))
+                                 : "there is not enough memory for them"));
   }
   if (!wrong.empty()) return broken_plugin(part_, wrong);
   if (status == HEADRACE_OK) return {};
@@ -224,7 +224,7 @@ SourcePtr open_by_plugin(const PluginFormat& format, const std::string& path,
     if (extent.offset + extent.bytes <= files->identity(extent.file).size) continue;
     throw Exception(broken_plugin(part, "open() added the record " + std::to_string(i) + " with " +
                                             std::to_string(extent.bytes) + " bytes from " +
-                                            std::to_string(extent.offset) + " on, and " +
+                                            std::to_string(extent.offset) + " on, but " +
                                             files->path(extent.file) + " has " +
                                             std::to_string(files->identity(extent.file).size)));
   }

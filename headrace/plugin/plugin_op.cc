@@ -88,12 +88,12 @@ std::string PluginOp::why_not_picture(FieldKind kind, DType dtype, const Shape& 
   if (kind == FieldKind::kMask && (made != dtype || after[0] != before[0]))
     return "the dtype and the channel count of a mask must not change";
   if (after[0] == 0 || after[0] > kMaxChannels)
-    return "images have 1 to " + std::to_string(kMaxChannels) + " channels";
-  if (after[1] == 0 || after[2] == 0) return "images need at least one pixel";
+    return "images must have 1 to " + std::to_string(kMaxChannels) + " channels";
+  if (after[1] == 0 || after[2] == 0) return "images must have at least one pixel";
   constexpr int64_t kMaxPixels = int64_t{1} << 28;  // so that the product fits
   if (after[1] > kMaxPixels || after[2] > kMaxPixels ||
       (after[1] > 0 && after[2] > 0 && too_large(after[1], after[2])))
-    return "images have at most 268 million pixels";
+    return "images must have at most 268 million pixels";
   if (!moves() && (after[1] != before[1] || after[2] != before[2]))
     return "it declares HEADRACE_VALUES, so height and width must not change";
   return {};
@@ -122,8 +122,7 @@ void PluginOp::plan(FieldState& field) const {
   }
   if (field.shape.size() > HEADRACE_MAX_AXES)
     misfit(name + " has " + std::to_string(field.shape.size()) +
-           " axes, and plug-ins support at "
-           "most 8");
+           " axes, but plug-ins support at most 8");
   if (is_picture(field.kind) && table_.image_dtypes != 0) {
     static constexpr std::pair<DType, uint32_t> kBits[] = {{DType::kUInt8, HEADRACE_U8},
                                                            {DType::kUInt16, HEADRACE_U16},
@@ -138,7 +137,7 @@ void PluginOp::plan(FieldState& field) const {
       taken += (taken.empty() ? "" : ", ") + std::string(name_of(dtype));
     }
     if (!fits)
-      misfit(name + " is " + std::string(name_of(field.dtype)) + " here, and it supports " + taken,
+      misfit(name + " is " + std::string(name_of(field.dtype)) + " here, but it supports " + taken,
              "move it before or after ToDtype");
   }
   if (keeps_rows(field.kind) || !table_.shape) return;
@@ -191,7 +190,7 @@ Result<void> PluginOp::shape_output(OpContext& context, const PluginView& input,
                            [](int64_t made, int64_t said) { return said < 0 || made == said; });
     if (!as_planned) {
       return broken("shape() returned " + text_of(*output.dtype(), *shape) +
-                    " for this record, but had planned " + text_of(planned->dtype, planned->shape));
+                    " for this record, but planned " + text_of(planned->dtype, planned->shape));
     }
   }
   if (const std::string why = why_not(kind, dtype, before, *output.dtype(), *shape); !why.empty())
@@ -283,7 +282,7 @@ Result<void> PluginOp::apply_to_numbers(OpContext& context, size_t at, const Can
   }
   if (value.shape.size() > HEADRACE_MAX_AXES)
     return broken("a value has " + std::to_string(value.shape.size()) +
-                  " axes, and plug-ins support at most 8");
+                  " axes, but plug-ins support at most 8");
   const char* const name = planned->name.c_str();
   PluginView input(value.kind, name, value.dtype, value.shape);
   Shape form = value.shape;

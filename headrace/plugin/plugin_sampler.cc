@@ -129,7 +129,7 @@ void PluginOrder::set_batches() {
     sum += size;
   }
   if (sum != size_)
-    broken("batches() returned batches of " + std::to_string(sum) + " records, and an epoch has " +
+    broken("batches() returned batches of " + std::to_string(sum) + " records, but an epoch has " +
            std::to_string(size_));
 }
 
@@ -157,7 +157,7 @@ void PluginOrder::fill(uint64_t seed, uint64_t epoch, int64_t begin, std::span<i
     if (out[i] >= 0 && out[i] < data_.records) continue;
     broken("order() returned the record " + std::to_string(out[i]) + " at position " +
            std::to_string(begin + int64_t(i)) + " of epoch " + std::to_string(epoch) +
-           ", and there are " + std::to_string(data_.records));
+           ", but the number of records is " + std::to_string(data_.records));
   }
 }
 
@@ -229,7 +229,7 @@ Param given_param(int32_t per_record) {
     default:
       return {.name = "lengths",
               .type = ParamType::kFloats,
-              .doc = "One number per record, or the name of a field: a scalar, or audio.",
+              .doc = "One number per record, or the name of a scalar or audio field.",
               .required = true};
   }
 }
@@ -255,9 +255,9 @@ std::unique_ptr<PluginSampler> declared_sampler(DeclarationCheck& check,
   if (table.size) check.check_function(table.size, "size");
   if (table.batches) check.check_function(table.batches, "batches");
   if (table.batches && table.flags & HEADRACE_ANY_POSITION)
-    check.refuse("it has batches and HEADRACE_ANY_POSITION, of which one is possible");
+    check.refuse("it has batches and HEADRACE_ANY_POSITION, which exclude each other");
   if ((table.params.count > 0 || table.per_record != HEADRACE_NOTHING) && !table.create)
-    check.refuse("it has arguments, and create is NULL");
+    check.refuse("it has arguments, but create is NULL");
   constexpr PerRecord kPerRecord[] = {PerRecord::kNothing, PerRecord::kWeights, PerRecord::kLabels,
                                       PerRecord::kLengths};
   SamplerRecord& record = out->record;

@@ -243,7 +243,7 @@ Result<PathStatus> PluginFiles::list(const std::string& path, const EachEntry& e
   if (!table_.list) {
     Error error = storage_error(EACCES, "list", path);
     error.what = "the storage " + part_.name + ":// has no listings";
-    error.hint = "open a file of it, or records with paths: hr.records(image=[...])";
+    error.hint = "open a single file, or pass the paths: hr.records(image=[...])";
     return error;
   }
   // Collected before they are passed on: a second try begins at the beginning.
@@ -335,7 +335,9 @@ Result<void> PluginFiles::read(const std::string& path, const headrace_path_stat
     if (!wrong.empty()) return broken(path, "read() " + wrong);
     if (!done) return done;
     if (got > out.size()) {
-      return broken(path, "read() says that it wrote " + std::to_string(got) + " bytes, and " +
+      return broken(path, "read() reported that it wrote " + std::to_string(got) +
+                              " bytes, but "
+                              "only " +
                               std::to_string(out.size()) + " were requested");
     }
     if (got == 0) return ended_early_error(path, offset + out.size(), offset);

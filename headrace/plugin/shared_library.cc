@@ -15,13 +15,13 @@ namespace {
 const ErrorCode kNotLoadable{
     "HR0570", ErrorKind::kConfig, "plug-in cannot be loaded",
     "hr.load_plugin() takes a shared library (.so) that was built for this machine with the "
-    "headers of headrace.include_dir() and exports headrace_plugin_table. Libraries that it needs "
-    "must be found by the dynamic linker: `ldd FILE` shows which are not."};
+    "headers of headrace.include_dir() and exports headrace_plugin_table. The dynamic linker must "
+    "find the libraries that it depends on: `ldd FILE` shows missing ones."};
 
 const ErrorCode kOtherVersion{
     "HR0571", ErrorKind::kConfig, "plug-in built for an incompatible version",
     "The plug-in was compiled with a version of headrace/plugin.h that is incompatible with this "
-    "Headrace. Compile it again with the headers of headrace.include_dir()."};
+    "Headrace. Recompile it with the headers in headrace.include_dir()."};
 
 #if defined(__aarch64__)
 constexpr uint16_t kMachine = EM_AARCH64;
@@ -91,14 +91,13 @@ std::string why_incomplete(std::span<const uint8_t> file, const Elf64_Ehdr& head
 // A hint for an error of the dynamic linker.
 std::string hint_for(const std::string& linker, const std::string& path) {
   if (linker.find("undefined symbol") != std::string::npos)
-    return "link the library that has it; -Wl,--no-undefined reports such symbols at link time";
+    return "link the library that defines it; -Wl,--no-undefined reports such symbols at link time";
   if (linker.find("cannot open shared object") != std::string::npos)
     return "`ldd " + path +
-           "` shows what it needs; -Wl,-rpath or LD_LIBRARY_PATH says where that "
-           "is";
+           "` shows its dependencies; set their location with -Wl,-rpath or LD_LIBRARY_PATH";
   if (linker.find("GLIBC") != std::string::npos)
-    return "it was built on a newer system: build it on this one, or on the oldest it has to run "
-           "on";
+    return "it was built on a newer system: build it on this system, or on the oldest one that it "
+           "must run on";
   return {};
 }
 
@@ -114,7 +113,7 @@ struct CloseLibrary {
 // remedy.
 std::string why_not_loadable(std::span<const uint8_t> file, std::string& hint) {
   if (!begins_with(file, ELFMAG)) {
-    hint = "cc -shared -fPIC makes a shared library";
+    hint = "build a shared library with cc -shared -fPIC";
     return other_format(file);
   }
   hint = "compile it on or for this machine";
@@ -127,14 +126,14 @@ std::string why_not_loadable(std::span<const uint8_t> file, std::string& hint) {
   }
   std::memcpy(&header, file.data(), sizeof header);
   if (header.e_ident[EI_DATA] != ELFDATA2LSB)
-    return "it was built for a machine of the other byte order";
+    return "it was built for a machine with a different byte order";
   if (header.e_machine != kMachine)
     return "it was built for " + name_of_machine(header.e_machine) + ", but this process is " +
            name_of_machine(kMachine);
-  hint = "cc -shared -fPIC makes a shared library";
+  hint = "build a shared library with cc -shared -fPIC";
   if (header.e_type == ET_REL) return "it is an object file (.o)";
   if (header.e_type != ET_DYN) return "it is a program, not a shared library";
-  hint = "copy it again, or link it again";
+  hint = "copy or relink it";
   return why_incomplete(file, header);
 }
 
@@ -169,7 +168,7 @@ const headrace_plugin* plugin_table(const std::string& path, std::span<const uin
     raise(
         kOtherVersion,
         path + ": it has version " + std::to_string(plugin->abi) + " of the interface, and " + ours,
-        "compile it again with the headers of headrace.include_dir()");
+        "recompile it with the headers in headrace.include_dir()");
   }
   (void)library.release();  // stays loaded: its table and functions are used from now on
   return plugin;
