@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both makers fulfill one contract: for requests in any order, the batch of a number is always the
-// same.
+// Both makers fulfill the same contract: for requests in any order, a batch number always gives the
+// same batch.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -78,14 +78,14 @@ TEST_P(BatchMakerTest, GivesAnEpochFromItsStartPosition) {
   }
 }
 
-TEST_P(BatchMakerTest, ABatchByItsNumberDoesNotAffectTheIteration) {
+TEST_P(BatchMakerTest, ABatchRequestedByNumberDoesNotAffectTheIteration) {
   maker_->start(0, 1, {});
   EXPECT_EQ(numbers_in(*maker_->next({})), expected(1));
   EXPECT_EQ(numbers_in(maker_->make(0, 4)), expected(4));
   EXPECT_EQ(numbers_in(*maker_->next({})), expected(2));
 }
 
-TEST_P(BatchMakerTest, RestartsWithContinuingCounters) {
+TEST_P(BatchMakerTest, CountersContinueAfterARestart) {
   maker_->start(0, 0, {});
   EXPECT_EQ(numbers_in(*maker_->next({})), expected(0));
   maker_->stop({});

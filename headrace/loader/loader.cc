@@ -24,9 +24,9 @@ namespace {
 
 const ErrorCode kNothingLeft{
     "HR0785", ErrorKind::kData, "epoch without valid records",
-    "Every record of the epoch was bad and on_error=\"skip\" left all of them out, so there was "
-    "no batch. Usually the path, the codec or a permission is wrong for all records at once. "
-    "`headrace scan` lists what is wrong with each."};
+    "Every record of the epoch was bad, and on_error=\"skip\" skipped all of them, so there was no "
+    "batch. Usually the path, the codec or a permission is wrong for all records. `headrace scan` "
+    "lists the error of each record."};
 
 const ErrorCode kOutOfRange{"HR0712", ErrorKind::kConfig, "batch not found",
                             "Batches of an epoch are numbered from 0 to len(loader) - 1."};
@@ -85,7 +85,7 @@ class Loader::Impl {
                                               &Output::origin) != plan_->outputs().end();
     if (options().uneven == Uneven::kPad && !says_valid) {
       raise(kBadLoaderOption,
-            "uneven=\"pad\" repeats records, and only the field valid tells which",
+            "uneven=\"pad\" repeats records, and only the field valid shows which",
             "fields=[..., \"valid\"]");
     }
   }
@@ -100,10 +100,10 @@ class Loader::Impl {
   std::unique_ptr<BatchMaker> make_maker(const SourcePtr& source, const Pipeline& pipeline) {
     if (layout_.batches() == 0 && sampler_->size() > 0) {
       raise(kBadLoaderOption,
-            "last_batch=\"drop\" leaves no batch: an epoch has " +
-                std::to_string(sampler_->size()) + " records, a batch " +
+            "last_batch=\"drop\" drops every batch: an epoch has " +
+                std::to_string(sampler_->size()) + " records, but a batch has " +
                 std::to_string(layout_.global_batch()),
-            "a smaller batch_size, or last_batch=\"keep\"");
+            "use a smaller batch_size, or last_batch=\"keep\"");
     }
     EngineOptions engine = engine_options(*source);
     auto residence =
@@ -219,8 +219,8 @@ class Loader::Impl {
   Error no_records_left(const Position::Place& at) const {
     Error error{.code = &kNothingLeft,
                 .what = "all " + std::to_string(at.bad_records) + " records of epoch " +
-                        std::to_string(at.epoch) + " are bad, and on_error=\"skip\" left them out",
-                .hint = "`headrace scan` lists what is wrong with each"};
+                        std::to_string(at.epoch) + " are bad, and on_error=\"skip\" skipped them",
+                .hint = "`headrace scan` lists the error of each record"};
     if (const std::vector<BadRecord> all = bad_records_.list(); !all.empty())
       error.note = "the last one: " + all.back().error.what + " (" + all.back().key + ")";
     return error;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loader's treatment of bad records and outages: its policies, its budget, its quarantine.
+// How a loader treats bad records and outages: policies, budget, quarantine.
 #include "headrace/loader/loader_test_numbers.h"
 
 namespace headrace {
 namespace {
 
-TEST(LoaderBadRecords, SubstitutesOnlyReplaceTheRow) {
+TEST(LoaderBadRecords, SubstitutesReplaceOnlyTheBadRow) {
   const std::set<int64_t> bad{5, 6, 7, 42};
   Loader clean(std::make_shared<Numbers>(300), {}, options(16));
   const auto expected = epoch_of(clean);
@@ -53,7 +53,7 @@ TEST(LoaderBadRecords, ABatchOfOnlyBadRecordsIsSkipped) {
   EXPECT_EQ(epoch_of(loader), (std::vector<std::vector<int64_t>>{{0}, {6}}));
 }
 
-TEST(LoaderBadRecords, RaisesAtTheBatchOfTheBadRecord) {
+TEST(LoaderBadRecords, RaisesAtTheBatchWithTheBadRecord) {
   LoaderOptions o = options(10);
   o.shuffle = false;
   Loader loader(std::make_shared<Numbers>(100, std::set<int64_t>{37, 35}), {}, o);

@@ -67,7 +67,7 @@ TEST(BatchSteps, SubstitutedRecordsDoNotChangeGroups) {
   expect_one_result(source, steps({mix(kGroup)}), given);
 }
 
-TEST(BatchSteps, AGroupIsItsRemainingRows) {
+TEST(BatchSteps, AGroupConsistsOfItsRemainingRows) {
   LoaderOptions given = options(16);
   given.on_error = OnError::kSkip;
   given.error_rate = 1;
@@ -80,7 +80,7 @@ TEST(BatchSteps, AGroupIsItsRemainingRows) {
     ASSERT_EQ(batch->size, 9);
     expect_mixed(*batch, 0, 3);  // 1, 2, 3
     expect_mixed(*batch, 3, 2);  // 4, 7
-    expect_mixed(*batch, 5, 4);  // 12 to 15: nothing was left of the third group
+    expect_mixed(*batch, 5, 4);  // 12 to 15: no record of the third group remained
   }
 }
 
@@ -100,7 +100,7 @@ TEST(BatchSteps, AFailureEndsTheRunAtItsBatch) {
   }
 }
 
-TEST(BatchSteps, StopInTheMiddleOfAnEpoch) {
+TEST(BatchSteps, MayStopInTheMiddleOfAnEpoch) {
   LoaderOptions given = options(32, 4);
   Loader whole(numbers(640), steps({mix(kGroup)}), given);
   const std::vector<Rows> expected = epoch_rows(whole);
@@ -149,14 +149,14 @@ TEST(BatchSteps, RunOnResidentRecordsToo) {
 }
 
 TEST(BatchSteps, AreSkippedIfTheirFieldIsUnused) {
-  LoaderOptions given = options(15);  // no multiple of the group, which does not matter then
+  LoaderOptions given = options(15);  // not a multiple of the group, which does not matter here
   given.plan.fields = {"label"};
   Loader loader(numbers(60), steps({mix(kGroup)}), given);
   EXPECT_EQ(loader.plan().batch_steps().size(), 0u);
   EXPECT_EQ(epoch_rows(loader).size(), 4u);
 }
 
-// A group takes one of them, whatever runs the loader.
+// A group uses one of them, however the loader is run.
 TEST(BatchSteps, AreChosenByGroup) {
   const Spec choice{"RandomChoice",
                     {{"transforms", std::vector<Branch>{{"", {mix(2)}}, {"", {mix(kGroup)}}}}},
@@ -187,7 +187,7 @@ TEST(BatchSteps, AreShownInThePlan) {
   EXPECT_NE(text.find("groups of 4"), std::string::npos) << text;
 }
 
-TEST(BatchSteps, AreRefusedIfUnsupported) {
+TEST(BatchSteps, AreRejectedIfUnsupported) {
   const auto refused = [](std::vector<Spec> transforms, LoaderOptions given) {
     return refusal([&] { Loader(numbers(150), steps(std::move(transforms)), given); });
   };
@@ -204,7 +204,7 @@ TEST(BatchSteps, AreRefusedIfUnsupported) {
   LoaderOptions few = options(12);
   few.world_size = 4;  // 6 records are left: two groups for four ranks
   EXPECT_EQ(refused({mix(kGroup)}, few).substr(0, 51),
-            "HR0721 6 records, in groups of 4, are left for 4 ra");
+            "HR0721 6 records, in groups of 4, remain for 4 ra");
   EXPECT_EQ(refused({mix(kGroup), add_partners(1)}, options(16)).substr(0, 74),
             "HR0130 AddPartners(count=1) comes after MixOpposites(group=4), which is ap");
   EXPECT_EQ(refused({mix(kGroup), unchanged()}, options(16)).substr(0, 63),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches whose pictures a device decodes are the same as from the host: for any choice of
-// pictures, any delay, any size of parts, any damage, and any failure.
+// Batches whose pictures a device decodes equal the host's batches: for any choice of pictures, any
+// delay, any size of parts, any damage, and any failure.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -17,7 +17,7 @@ namespace {
 
 using Place = DeviceDecoding::Place;
 
-// A run on a device, read by its own stream when that gets there.
+// A run on a device, read by a separate stream when that stream reaches the read.
 struct Delivery {
   DevicePtr device;
   Pipeline pipeline;
@@ -89,19 +89,19 @@ TEST(LoaderDecode, EveryDeviceGivesTheBatchesOfTheHost) {
   }
 }
 
-TEST(LoaderDecode, ABatchThatIsLargerThanTheScratchMemoryIsDecodedInParts) {
+TEST(LoaderDecode, ABatchLargerThanTheScratchMemoryIsDecodedInParts) {
   const OnHost expected = on_host(train(true));
   for (const size_t limit : {size_t{1}, size_t{1} << 20, size_t{3} << 20}) {
     Delivery run{.device = std::make_shared<SimulatedDevice>(limit), .pipeline = train(true)};
     run.prefetch.scratch_limit = limit;
     ASSERT_NO_FATAL_FAILURE(expect_hosts(run, expected));
-    // Four lanes; a picture alone takes what it needs.
+    // Four lanes; a single picture may use as much memory as it needs.
     const size_t least = size_t{1} << 20;
     EXPECT_LE(run.prefetcher->stats().scratch_bytes, 4 * std::max(limit, least));
   }
 }
 
-// Damage that only decoding finds, and indexes that lie: the batch is made again by the CPU.
+// Damage that only decoding detects, and wrong indexes: the CPU makes the batch again.
 TEST(LoaderDecode, DamageIsTreatedAsOnTheHost) {
   for (const Pipeline& pipeline : {train(true), eval()}) {
     const OnHost expected = on_host(pipeline, true);
@@ -134,7 +134,7 @@ TEST(LoaderDecode, ARunMayBeInterruptedAtAnyBatchAndContinued) {
       run.prefetch.depth = 1 + int(seed % 3);
       run.make();
       ASSERT_NO_FATAL_FAILURE(run.take_all(expected.batches, batch));
-      run.prefetcher->stop();  // with batches on their way of which nothing is known yet
+      run.prefetcher->stop();  // with batches in flight whose verdict is not known yet
       run.loader->load_state(run.received);
       run.start();
       ASSERT_NO_FATAL_FAILURE(run.take_all(expected.batches));
@@ -144,8 +144,8 @@ TEST(LoaderDecode, ARunMayBeInterruptedAtAnyBatchAndContinued) {
   }
 }
 
-// Whatever fails, the batches before it were right, nothing is left on the device, and a loader on
-// the CPU goes on behind what was received.
+// Whatever fails, the batches before it were correct, no memory remains in use on the device, and a
+// loader on the CPU continues after the last batch received.
 void expect_to_go_on(Delivery& run, const OnHost& expected, const char* code, int64_t k) {
   try {
     run.make();
@@ -167,7 +167,7 @@ void expect_to_go_on(Delivery& run, const OnHost& expected, const char* code, in
   EXPECT_EQ(device.pinned_ranges(), 0);
 }
 
-TEST(LoaderDecode, AfterARefusedAllocationTheCpuStillWorks) {
+TEST(LoaderDecode, AfterAFailedAllocationTheCpuStillWorks) {
   const OnHost expected = on_host(train(true), true);
   int64_t refused = 0;
   for (int64_t k = 1; k <= 200; k += kSweepStep * (k < 40 ? 1 : 5)) {
@@ -177,7 +177,7 @@ TEST(LoaderDecode, AfterARefusedAllocationTheCpuStillWorks) {
     expect_to_go_on(run, expected, "HR0880", k);
     refused += run.taken < int64_t(expected.batches.size());
   }
-  EXPECT_GE(refused, 1);  // the first slabs: those that follow get what lanes have
+  EXPECT_GE(refused, 1);  // the first slabs: later ones get the lanes' memory
 }
 
 TEST(LoaderDecode, AfterALostDeviceTheCpuStillWorks) {
@@ -193,7 +193,7 @@ TEST(LoaderDecode, AfterALostDeviceTheCpuStillWorks) {
   EXPECT_GE(lost, 30 / kSweepStep);
 }
 
-// A device that "auto" takes for a GPU.
+// A device that "auto" treats as a GPU.
 class Gpu final : public Device {
  public:
   std::string_view backend() const override { return "cuda"; }
@@ -212,7 +212,7 @@ class Gpu final : public Device {
 };
 
 // At any number of threads.
-TEST(LoaderDecode, AutoDependsOnTheShareThatAGpuCouldDecode) {
+TEST(LoaderDecode, AutoDependsOnTheFractionThatAGpuCanDecode) {
   const SourcePtr files = std::make_shared<Jpegs>(false);
   std::vector<int64_t> indexed;
   for (int64_t i = 0; i < kRecords; ++i) {
@@ -232,7 +232,7 @@ TEST(LoaderDecode, AutoDependsOnTheShareThatAGpuCouldDecode) {
   }
   const std::string some = decode(files, train(true));
   EXPECT_TRUE(some.starts_with("cpu: ")) << some;
-  EXPECT_NE(some.find("of 64 images have no row index (index=False leaves it out)"),
+  EXPECT_NE(some.find("of 64 images have no row index (index=False disables it)"),
             std::string::npos)
       << some;
   EXPECT_NE(some.find("are not baseline JPEGs"), std::string::npos) << some;

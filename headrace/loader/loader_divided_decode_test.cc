@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that are divided over devices, each of which decodes its part, are the same as from the
-// host: for any delay of one of them, damage in any part, and any failure.
+// Batches that are divided over devices, each of which decodes its part, equal the host's batches:
+// for any delay of one device, damage in any part, and any failure.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,7 +17,8 @@ namespace {
 
 using Place = DeviceDecoding::Place;
 
-// A run on several devices, each part read by a stream of its device when that gets there.
+// A run on several devices, each part read by a stream of its device when that stream reaches the
+// read.
 struct DividedDelivery {
   std::vector<DevicePtr> devices;
   Pipeline pipeline;
@@ -121,7 +122,7 @@ TEST(LoaderDividedDecode, DevicesTogetherGiveTheBatchesOfTheHost) {
 
 // Only the rows of each part are copied, wherever they are in the slot, not the slot to each
 // device.
-TEST(LoaderDividedDecode, EachDeviceGetsTheBytesOfItsPartAlone) {
+TEST(LoaderDividedDecode, EachDeviceGetsOnlyTheBytesOfItsPart) {
   const OnHost expected = on_host(train(true));
   DividedDelivery one{.devices = simulated(1, 1), .pipeline = train(true)};
   ASSERT_NO_FATAL_FAILURE(expect_hosts(one, expected));
@@ -130,7 +131,7 @@ TEST(LoaderDividedDecode, EachDeviceGetsTheBytesOfItsPartAlone) {
   for (const auto& prefetcher : two.prefetchers) {
     EXPECT_GT(prefetcher->stats().bytes, one.transferred() / 4);
   }
-  // Small rows of others between them are copied along: a copy of their own would take as long.
+  // Small rows of other parts between them are copied, too: a separate copy would take as long.
   EXPECT_LT(two.transferred(), one.transferred() + one.transferred() / 2);
 }
 
@@ -150,14 +151,14 @@ TEST(LoaderDividedDecode, DamageInAnyPartIsTreatedAsOnTheHost) {
       EXPECT_EQ(stats.batches, expected.stats.batches);
       EXPECT_EQ(stats.records, expected.stats.records);
       EXPECT_EQ(stats.remarks.repaired, expected.stats.remarks.repaired);
-      // There is also a remark that devices far apart hold many slots.
+      // There is also a warning that devices which are far apart occupy many slots.
       std::erase_if(run.said, [](const std::string& text) { return text.starts_with("all "); });
       EXPECT_EQ(run.said, expected.said);
     }
   }
 }
 
-// A second epoch, and other devices in between, find a loader that stands where it should.
+// A second epoch, with different devices in between, finds the loader at the correct position.
 TEST(LoaderDividedDecode, ARunMayBeInterruptedAtAnyBatchAndContinued) {
   const OnHost expected = on_host(train(true), true);
   for (int64_t batch = 0; batch < int64_t(expected.batches.size()); ++batch) {
@@ -166,7 +167,7 @@ TEST(LoaderDividedDecode, ARunMayBeInterruptedAtAnyBatchAndContinued) {
       run.depth = 1 + int(seed % 3);
       run.make();
       ASSERT_NO_FATAL_FAILURE(run.take_all(expected.batches, batch));
-      run.stop();  // with batches on their way of which nothing is known yet
+      run.stop();  // with batches in flight whose verdict is not known yet
       run.loader->load_state(run.received);
       run.start();
       ASSERT_NO_FATAL_FAILURE(run.take_all(expected.batches));
@@ -176,8 +177,8 @@ TEST(LoaderDividedDecode, ARunMayBeInterruptedAtAnyBatchAndContinued) {
   }
 }
 
-// One of the devices fails: the batches before that were right, nothing is left on any, and a
-// loader on the CPU goes on behind what was received.
+// One of the devices fails: the batches before that were correct, no memory remains in use on any
+// device, and a loader on the CPU continues after the last batch received.
 void expect_to_go_on(DividedDelivery& run, const OnHost& expected, const char* code) {
   try {
     run.make();
@@ -199,7 +200,7 @@ void expect_to_go_on(DividedDelivery& run, const OnHost& expected, const char* c
   }
 }
 
-TEST(LoaderDividedDecode, AnyDeviceMayRefuseMemoryOrBeLost) {
+TEST(LoaderDividedDecode, AnyDeviceMayRunOutOfMemoryOrBeLost) {
   const OnHost expected = on_host(train(true), true);
   int64_t refused = 0, lost = 0;
   for (int64_t k = 1; k <= 200; k += kSweepStep * (1 + k / 20)) {

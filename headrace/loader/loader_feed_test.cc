@@ -43,7 +43,7 @@ struct Delivery {
     }
   }
 
-  // Labels of the parts of the next batch, one after the other; nothing at the end.
+  // Labels of the parts of the next batch, concatenated; empty at the end.
   std::optional<std::vector<int64_t>> next() {
     std::vector<int64_t> labels;
     bool any = false;
@@ -93,7 +93,7 @@ TEST(LoaderFeed, AStoppedRunContinuesAfterTheLastBatchReceived) {
   }
 }
 
-TEST(LoaderFeed, AnErrorComesAtItsBatchOnEveryDevice) {
+TEST(LoaderFeed, AnErrorIsRaisedAtItsBatchOnEveryDevice) {
   LoaderOptions given = options(50);
   given.shuffle = false;
   Delivery delivery(given, 2, {123});

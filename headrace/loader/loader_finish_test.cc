@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that a device finishes are the same as from the host, for any delay and any size of
-// parts; if the device fails, the process continues with the CPU.
+// Batches that a device finishes equal the host's batches, for any delay and any size of parts; if
+// the device fails, the process continues with the CPU.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -71,7 +71,7 @@ Pipeline pipeline() {
            dtype,
            normalize,
            erase,
-           erase},  // where both do, the record crosses as it is delivered
+           erase},  // if both do, the record is copied in its final form
           {},
           {}};
 }
@@ -99,7 +99,7 @@ std::vector<Bytes> on_host(const LoaderState* from = nullptr, const Pipeline& st
   return out;
 }
 
-// A run on a device, read by its own stream when that gets there.
+// A run on a device, read by a separate stream when that stream reaches the read.
 struct Delivery {
   std::shared_ptr<SimulatedDevice> device;
   PrefetchOptions prefetch = {};
@@ -157,7 +157,7 @@ TEST(LoaderFinish, ScratchMemoryIsBoundedAndABatchThatNeedsMoreIsFinishedInParts
       run.take_all(expected);
       EXPECT_EQ(run.taken, int64_t(expected.size()));
       EXPECT_EQ(run.wrong, 0);
-      // Four lanes; a record alone takes what it needs.
+      // Four lanes; a single record may use as much memory as it needs.
       const size_t least = kRow + 8192;
       EXPECT_LE(run.prefetcher->stats().scratch_bytes, 4 * std::max(limit, least));
     }
@@ -176,8 +176,8 @@ TEST(LoaderFinish, ABatchHasOneCopyOfItsBytesAndOneKernel) {
   EXPECT_EQ(kernels, 2 * expected.size());  // and the test's own look at each
 }
 
-// Whatever fails, the batches before it were right, nothing is left on the device, and a loader on
-// the CPU goes on behind what was received.
+// Whatever fails, the batches before it were correct, no memory remains in use on the device, and a
+// loader on the CPU continues after the last batch received.
 void expect_to_go_on(Delivery& run, const std::vector<Bytes>& expected, const char* code,
                      int64_t k) {
   try {
@@ -199,7 +199,7 @@ void expect_to_go_on(Delivery& run, const std::vector<Bytes>& expected, const ch
   EXPECT_EQ(run.device->pinned_ranges(), 0);
 }
 
-TEST(LoaderFinish, AfterARefusedAllocationTheCpuStillWorks) {
+TEST(LoaderFinish, AfterAFailedAllocationTheCpuStillWorks) {
   const std::vector<Bytes> expected = on_host();
   int64_t refused = 0;
   for (int64_t k = 1; k <= 200; k += kSweepStep) {
@@ -208,10 +208,9 @@ TEST(LoaderFinish, AfterARefusedAllocationTheCpuStillWorks) {
     expect_to_go_on(run, expected, "HR0880", k);
     refused += run.taken < int64_t(expected.size());
   }
-  EXPECT_GE(refused,
-            kSweepStep > 1
-                ? 1
-                : 2);  // the first slab of each ring: those that follow get what a lane has
+  EXPECT_GE(
+      refused,
+      kSweepStep > 1 ? 1 : 2);  // the first slab of each ring: later ones get the lanes' memory
 }
 
 TEST(LoaderFinish, AfterALostDeviceTheCpuStillWorks) {

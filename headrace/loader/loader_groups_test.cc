@@ -98,7 +98,7 @@ class Flats final : public Source {
   Schema schema_;
 };
 
-// Most pictures of a call, after an epoch whose values are right.
+// The largest number of pictures in a call, after an epoch with correct values.
 size_t largest_call(std::vector<int> lanes) {
   calls.clear();
   LoaderOptions options;
@@ -126,7 +126,7 @@ TEST(Groups, AreAsLargeAsTheDecoderHasLanes) {
   EXPECT_LE(largest_call({24}), 24u);
 }
 
-TEST(Groups, FollowTheFewestLanesOfTheirRecords) {
+TEST(Groups, AreLimitedByTheRecordWithTheFewestLanes) {
   EXPECT_LE(largest_call({24, 5}), 5u);
   EXPECT_LE(largest_call({24, 24, 24, 1}), 4u);
 }

@@ -17,13 +17,13 @@ TEST(NearPartners, GiveTheSameResultEverywhere) {
   expect_one_result(source, steps({add_partners(2, 40), unchanged()}), options(32));
 }
 
-TEST(NearPartners, OverAWholeEpochEqualThoseOfAnyStep) {
+TEST(NearPartners, OverAWholeEpochEqualOrdinaryPartners) {
   Loader any(numbers(100), steps({add_partners(3)}), options(10, 3));
   Loader near(numbers(100), steps({add_partners(3, 100)}), options(10, 3));
   EXPECT_EQ(epoch_rows(near), epoch_rows(any));
 }
 
-TEST(NearPartners, ThatAreBadMakeTheRowBadAndNothingElse) {
+TEST(NearPartners, IfBadMakeOnlyTheirRowBad) {
   for (OnError on_error : {OnError::kSkip, OnError::kSubstitute}) {
     LoaderOptions given = options(32);
     given.on_error = on_error;
@@ -61,7 +61,7 @@ class Counted final : public Source {
   const SourcePtr source_;
 };
 
-TEST(NearPartners, AreReadAgainOnlyWhereTheEpochBegins) {
+TEST(NearPartners, AreReadAgainOnlyAtTheStartOfTheEpoch) {
   const auto source = std::make_shared<Counted>(numbers(400));
   Loader loader(source, steps({add_partners(3, 16)}), options(10, 1));
   epoch_rows(loader);
@@ -85,7 +85,7 @@ TEST(NearPartners, ImagesStayWithinTheMemoryLimit) {
   }
 }
 
-TEST(NearPartners, StopInTheMiddleOfAnEpoch) {
+TEST(NearPartners, MayStopInTheMiddleOfAnEpoch) {
   const SourcePtr source = std::make_shared<Walls>(96, ReadStyle::kFiles);
   const Pipeline pipeline = steps({resize(64), add_partners(2, 10)});
   LoaderOptions given = options(16, 4);
@@ -106,7 +106,7 @@ CachedPartner of_bytes(int64_t position, size_t bytes) {
   return {std::move(record), 0};
 }
 
-TEST(PartnerCache, EvictTheOldestFirst) {
+TEST(PartnerCache, EvictsTheOldestFirst) {
   PartnerCache kept(50'000);
   for (int64_t position : {3, 1, 2}) kept.keep(0, of_bytes(position, 10'000));
   EXPECT_TRUE(kept.find(0, 1) && kept.find(0, 2) && kept.find(0, 3));

@@ -77,7 +77,7 @@ TEST(Partners, GiveTheSameResultEverywhere) {
   expect_one_result(source, steps({add_partners(3), mix(4)}), options(32));
 }
 
-TEST(Partners, AndBatchStepsWorkWithAPythonStepBetweenThem) {
+TEST(Partners, WorkWithBatchStepsAndAPythonStepInBetween) {
   for (OnError on_error : {OnError::kRaise, OnError::kSubstitute}) {
     LoaderOptions given = options(32);
     given.on_error = on_error;
@@ -92,7 +92,7 @@ TEST(Partners, AndBatchStepsWorkWithAPythonStepBetweenThem) {
   }
 }
 
-TEST(Partners, ThatAreBadMakeTheRowBad) {
+TEST(Partners, IfBadMakeTheRowBad) {
   const std::set<int64_t> bad = {7, 20, 33, 90};
   for (ReadStyle style : {ReadStyle::kMemory, ReadStyle::kFiles, ReadStyle::kPython}) {
     Loader raising(numbers(100, bad, style), steps({add_partners(2)}), options(10));
@@ -155,7 +155,7 @@ TEST(Partners, AreReadOnceForEachRow) {
   EXPECT_EQ(source->reads, 120 * 4);
 }
 
-TEST(Partners, StopInTheMiddleOfAnEpoch) {
+TEST(Partners, MayStopInTheMiddleOfAnEpoch) {
   LoaderOptions given = options(16, 4);
   const SourcePtr source = numbers(640, {}, ReadStyle::kFiles);
   Loader whole(source, steps({add_partners(2)}), given);
@@ -177,7 +177,7 @@ TEST(Partners, ImagesStayWithinTheMemoryLimit) {
   std::vector<Rows> expected;
   for (int threads : {1, 2, 5, 8}) {
     LoaderOptions given = options(16, threads);
-    // Room for eight threads and two batches, and little more: records wait for each other.
+    // Memory for eight threads and two batches, and little more: records wait for each other.
     given.memory_limit = size_t{112} << 20;
     Loader loader(std::make_shared<Walls>(96, ReadStyle::kFiles), pipeline, given);
     const std::vector<Rows> rows = epoch_rows(loader);
@@ -188,7 +188,7 @@ TEST(Partners, ImagesStayWithinTheMemoryLimit) {
   }
 }
 
-TEST(Partners, ARowTooLargeWithItsPartnersIsRefusedForAnyNumberOfThreads) {
+TEST(Partners, ARowTooLargeWithItsPartnersIsRejectedForAnyNumberOfThreads) {
   for (int threads : {1, 4}) {
     LoaderOptions given = options(4, threads);
     given.memory_limit = size_t{72} << 20;
@@ -198,7 +198,7 @@ TEST(Partners, ARowTooLargeWithItsPartnersIsRefusedForAnyNumberOfThreads) {
   }
 }
 
-TEST(Partners, AreRefusedIfUnavailable) {
+TEST(Partners, AreRejectedIfUnavailable) {
   const auto refused = [](std::vector<Spec> transforms) {
     return refusal([&] { Loader(numbers(100), steps(std::move(transforms)), options(10)); });
   };

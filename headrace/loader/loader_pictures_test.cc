@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs over real JPEG files, with and without a step in Python, several loaders at once: also
-// run under the thread sanitizer.
+// Complete runs over real JPEG files, with and without a Python step, with several concurrent
+// loaders; also run under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ std::string file_name(int number) {
   return "class" + std::to_string(number % 2) + "/" + std::to_string(100 + number) + ".jpg";
 }
 
-// A folder of JPEG files of every kind; those in `bad` are cut off in their header.
+// A folder of JPEG files of every kind; those in `bad` are truncated in their header.
 class Photos {
  public:
   explicit Photos(int count, const std::set<int>& bad = {}, int scale = 1) {
@@ -176,7 +176,7 @@ TEST(Pictures, DoNotDependOnThreads) {
   }
 }
 
-TEST(Pictures, OfConcurrentLoadersEqualThoseOfEachAlone) {
+TEST(Pictures, OfConcurrentLoadersEqualThoseOfASingleLoader) {
   const Photos photos(30, {11});
   const std::vector<Specs> pipelines{
       {crop(24), flip()},
@@ -197,7 +197,7 @@ TEST(Pictures, OfConcurrentLoadersEqualThoseOfEachAlone) {
         LoaderOptions mine = o;
         mine.threads = 1 + static_cast<int>(t + round) % 3;
         Loader loader(photos.source(), {pipelines[t], {}, {}}, mine);
-        std::vector<Batch> kept;  // slots that come back late, and on this thread
+        std::vector<Batch> kept;  // slots that are returned late, and on this thread
         const size_t stop_after = round % 2 ? 1 + round : expected[t].size();
         for (size_t i = 0; i < stop_after; ++i) {
           auto batch = loader.next();
@@ -211,7 +211,7 @@ TEST(Pictures, OfConcurrentLoadersEqualThoseOfEachAlone) {
   for (std::thread& consumer : consumers) consumer.join();
 }
 
-// Pictures that steps look at are decoded together, as far as there is memory for several.
+// Pictures that steps inspect are decoded together, as far as memory allows.
 TEST(Pictures, WithReadPixelsFinishIfMemoryIsScarce) {
   const Photos photos(40, {3, 17, 20}, /*scale=*/12);
   const Specs transforms{resize(300), {"RandomEqualize", {{"p", 0.7}}, {}, {}}, resize(16)};
@@ -259,8 +259,8 @@ TEST(PythonSteps, RunOnOneThreadEvenForSubstitutes) {
   }
 }
 
-// Each record needs much of what there is: those that wait at the step hold what the others
-// of their run, and their substitutes, want.
+// Each record needs much of the memory: records that wait at the step hold memory that other
+// records of their run, and their substitutes, need.
 TEST(PythonSteps, FinishIfMemoryIsScarce) {
   const Photos photos(40, {3, 17, 20}, /*scale=*/12);
   const Specs transforms{step(std::make_shared<Negative>()), resize(16),
@@ -288,8 +288,8 @@ TEST(PythonSteps, StopMidwayAndRestart) {
   }
 }
 
-// One of the pictures is progressive and so large that what is left beside the threads would hold
-// it on one thread only.
+// One of the pictures is progressive, and so large that the memory suffices for it on one thread
+// only.
 TEST(Substitutes, OfARecordThatIsTooLargeDoNotDependOnThreads) {
   const Photos photos(40);
   TemporaryFolder folder;
@@ -354,7 +354,7 @@ class Outage final : public Source {
   mutable std::atomic<int> asked_{0};
 };
 
-TEST(Substitutes, AnOutageEndsTheRunInsteadOfBeingSubstituted) {
+TEST(Substitutes, AreNotUsedForAnOutageWhichEndsTheRun) {
   const Photos photos(16);
   for (const Specs& transforms :
        {Specs{resize(8)}, Specs{step(std::make_shared<Negative>()), resize(8)}}) {
@@ -387,7 +387,7 @@ TEST(Lists, StayWithinTheMemoryLimit) {
   EXPECT_LE(loader.stats().memory_peak, o.memory_limit);
 }
 
-TEST(Lists, ABatchThatCannotFitIsRefusedWithTheSizes) {
+TEST(Lists, ABatchThatCannotFitIsRejectedWithTheSizes) {
   const Photos photos(48, {}, /*scale=*/8);
   LoaderOptions o = options(2, 48);
   o.plan.ragged = Ragged::kList;
@@ -402,7 +402,7 @@ TEST(Lists, ABatchThatCannotFitIsRefusedWithTheSizes) {
   }
 }
 
-TEST(Files, LargerThanTheLimitAreRefusedUnread) {
+TEST(Files, LargerThanTheLimitAreRejectedUnread) {
   TemporaryFolder folder;
   setenv("HEADRACE_CACHE", (folder / "cache").c_str(), 1);
   folder.write("data/class/a.jpg", std::string(size_t{20} << 20, 'x'));

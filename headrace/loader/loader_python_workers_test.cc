@@ -20,7 +20,7 @@
 namespace headrace {
 namespace loader_python_workers_test {
 
-// Gives its input back once as many calls are inside as there are said to be.
+// Returns its input once the given number of calls are in progress.
 class Rendezvous final : public PythonFunction {
  public:
   explicit Rendezvous(int size) : size_(size) {}

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loader when the system refuses something: memory at any single allocation, or a thread. The
-// process does not end and nothing waits forever; either there is an error, or the batches are the
-// usual ones.
+// A loader when system calls fail: any single memory allocation, or the creation of a thread. The
+// process neither terminates nor hangs; there is either an error, or the usual batches.
 //
-// This program has an operator new and a pthread_create of its own, which all libraries use.
+// This program replaces operator new and pthread_create for all libraries.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -26,7 +25,7 @@
 
 namespace {
 
-// Allocations are counted; those of these numbers are refused.
+// Allocations are counted; the ones with these numbers fail.
 std::atomic<int64_t> allocations{0}, first_refused{0}, last_refused{0};
 std::atomic<int64_t> refuse_thread_at{0};
 thread_local bool spared = false;  // the test's own
@@ -61,8 +60,9 @@ struct Spared {
 
 const int64_t kEach = 40 / kSweepStep;
 
-// Calls `use` again and again while the first, second, third ... allocation is refused, with so
-// many after it, until it needs no more. Those beyond `each` come in steps, for the test to end.
+// Calls `use` repeatedly, making the first, second, third, ... allocation fail, with this many
+// after it, until it makes no more allocations. Beyond `each`, numbers advance in steps, so that
+// the test ends.
 template <class Use>
 void refuse_each_allocation(int64_t after, Use&& use, int64_t each = kEach) {
   for (int64_t at = 1; at < 100'000; at += 1 + at / each) {
@@ -83,7 +83,8 @@ LoaderOptions refusal_options(OnError on_error) {
   return out;
 }
 
-// The batches of an epoch, a call that fails being made again. Refusals end soon, so they come.
+// The batches of an epoch; a call that fails is repeated. Failures end soon, so all batches are
+// delivered.
 std::vector<std::vector<int64_t>> epoch_despite_failures(Loader& loader, int64_t& failures) {
   std::vector<std::vector<int64_t>> out;
   while (true) {
@@ -104,7 +105,7 @@ std::vector<std::vector<int64_t>> epoch_despite_failures(Loader& loader, int64_t
 
 class Refusals : public testing::TestWithParam<ReadStyle> {};
 
-TEST_P(Refusals, AFailedAllocationLosesNoBatch) {
+TEST_P(Refusals, AFailedAllocationDoesNotLoseBatches) {
   const auto source = std::make_shared<Numbers>(100, std::set<int64_t>{}, GetParam());
   const auto expected = [&] {
     Loader loader(source, {}, refusal_options(OnError::kRaise));
@@ -131,7 +132,7 @@ TEST_P(Refusals, AFailedAllocationLosesNoBatch) {
 
 // Result of an epoch in which one allocation failed and the failed call was repeated.
 struct Outcome {
-  std::vector<int64_t> records;  // as they came, by their labels
+  std::vector<int64_t> records;  // in order of delivery, by their labels
   std::set<int64_t> reported;    // positions, which are the records: nothing is shuffled
   size_t reports = 0;
   bool raised = false;  // the bad record's own error
@@ -160,7 +161,7 @@ Outcome outcome_of(Loader& loader) {
   return out;
 }
 
-// Calls `check` with the outcome of each refusal, of records in order of which 20 and 50 are bad.
+// Calls `check` with the result of each failure, for records in order, of which 20 and 50 are bad.
 template <class Check>
 void each_outcome(ReadStyle style, OnError on_error, Check&& check) {
   const auto source = std::make_shared<Numbers>(64, std::set<int64_t>{20, 50}, style);
@@ -181,7 +182,7 @@ void each_outcome(ReadStyle style, OnError on_error, Check&& check) {
       } catch (const std::bad_alloc&) {
       }
     };
-    // A report is lost by one allocation alone.
+    // Only one allocation can lose a report.
     refuse_each_allocation(0, try_one, style == ReadStyle::kMemory ? 400 : 100);
   }
 }
@@ -195,14 +196,14 @@ std::vector<int64_t> first_records(int64_t count) {
 TEST_P(Refusals, ABadRecordEndsTheRunWithItsErrorAndNoBatchIsShort) {
   each_outcome(GetParam(), OnError::kRaise, [](const Outcome& got) {
     EXPECT_TRUE(got.raised);
-    EXPECT_EQ(got.records, first_records(16));  // 20 stands in the second batch
+    EXPECT_EQ(got.records, first_records(16));  // 20 is in the second batch
   });
 }
 
 TEST_P(Refusals, EveryRecordThatIsSkippedIsReported) {
   each_outcome(GetParam(), OnError::kSkip, [](const Outcome& got) {
     EXPECT_TRUE(got.reported.contains(20) && got.reported.contains(50));
-    EXPECT_LE(got.reports, 2u + 16u);  // and those that were written together, one of them refused
+    EXPECT_LE(got.reports, 2u + 16u);  // and those that were written together, one of which failed
     EXPECT_EQ(got.reports, got.reported.size());
     std::vector<int64_t> expected = first_records(64);
     std::erase_if(expected, [&](int64_t record) { return got.reported.contains(record); });
@@ -263,7 +264,7 @@ class Rows final : public Source {
       {.name = "label", .kind = FieldKind::kLabel, .dtype = DType::kInt64}};
 };
 
-TEST(RefusedRaggedBatches, ARefusedTensorLosesNoBatch) {
+TEST(RefusedRaggedBatches, AFailedTensorAllocationDoesNotLoseBatches) {
   const auto source = std::make_shared<Rows>();
   for (const Ragged ragged : {Ragged::kList, Ragged::kPad, Ragged::kPacked}) {
     LoaderOptions given = refusal_options(OnError::kRaise);
@@ -289,7 +290,7 @@ TEST(RefusedRaggedBatches, ARefusedTensorLosesNoBatch) {
   }
 }
 
-TEST(RefusedReadAhead, ARefusedAllocationLeavesNothingLentOrWaiting) {
+TEST(RefusedReadAhead, AFailedAllocationReleasesEverything) {
   const auto source = std::make_shared<Numbers>(60, std::set<int64_t>{}, ReadStyle::kPython);
   refuse_each_allocation(3, [&] {
     try {
@@ -339,14 +340,14 @@ TEST(RefusedReadAhead, AReadOfRemoteStorageIsNeverLost) {
           }
         }
         ahead.stop();
-        while (ahead.held_bytes() > 0) std::this_thread::yield();  // what was on its way arrives
+        while (ahead.held_bytes() > 0) std::this_thread::yield();  // pending answers arrive
       } catch (const std::bad_alloc&) {
       }
     });
   }
 }
 
-// A thread that the pool has stays for the next loader, so each attempt begins without any.
+// Threads of the pool remain for the next loader, so each attempt starts without any.
 TEST(RefusedThreads, ALoaderWithoutThreadsIsAnErrorAndTheNextOneWorks) {
   const auto source = std::make_shared<Numbers>(100);
   Loader reference(source, {}, options(16, 1));
@@ -370,7 +371,7 @@ TEST(RefusedThreads, ALoaderWithoutThreadsIsAnErrorAndTheNextOneWorks) {
   }
 }
 
-// Busy until it is told to end.
+// Busy until it is stopped.
 class Busy final : public PoolClient {
  public:
   explicit Busy(int most) : most_(most) {}
@@ -388,9 +389,9 @@ class Busy final : public PoolClient {
   const int most_;
 };
 
-// Threads that nobody needs any more end when they have done what they are at, and are joined by
-// whoever comes next.
-TEST(RefusedThreads, ARefusalAfterThreadsHaveEndedIsAnErrorNotACrash) {
+// Threads that are no longer needed end after their current work, and are joined by the next
+// caller.
+TEST(RefusedThreads, AFailureAfterThreadsHaveEndedIsAnErrorNotACrash) {
   shutdown_threads();
   ThreadPool& pool = ThreadPool::workers();
   Busy large(6), one(3), other(3), next(8);
@@ -399,7 +400,7 @@ TEST(RefusedThreads, ARefusalAfterThreadsHaveEndedIsAnErrorNotACrash) {
   pool.add(one);
   pool.add(other);
   while (one.inside < 3 || other.inside < 3) std::this_thread::yield();
-  pool.remove(large);  // three threads are wanted now, and six are at work
+  pool.remove(large);  // three threads are needed now, and six are working
   one.released = other.released = true;
   while (pool.threads() > 3) std::this_thread::yield();
   refuse_thread_at = 1;
@@ -412,7 +413,7 @@ TEST(RefusedThreads, ARefusalAfterThreadsHaveEndedIsAnErrorNotACrash) {
   EXPECT_EQ(pool.threads(), 0u);
 }
 
-TEST(RefusedThreads, RefusedReadersAreNotNeeded) {
+TEST(RefusedThreads, LoadingContinuesWithoutReaderThreads) {
   const auto source = std::make_shared<Numbers>(100, std::set<int64_t>{}, ReadStyle::kPython);
   Loader reference(source, {}, options(16, 2));
   const auto expected = epoch_of(reference);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that stays in memory, on the host or a device, gives the batches that the engine makes of
-// it, bit for bit.
+// Data that stays in memory, on the host or a device, gives the same batches as the engine, bit for
+// bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -118,7 +118,7 @@ std::vector<std::vector<Spec>> device_specs() {
   return all;
 }
 
-// Both run over three epochs; the device's batches are compared when they are two batches old.
+// Both run for three epochs; the device's batches are compared two batches later.
 void expect_equal(const Pictures& data, const std::vector<Spec>& steps, const DevicePtr& device,
                   LoaderOptions options, bool on_device = true) {
   Loader streamed(data.source, Pipeline{steps, {}, {}}, options);
@@ -198,7 +198,7 @@ TEST(ResidentOnTheHost, BatchesEqualThoseOfTheEngine) {
   }
 }
 
-// Rare enough that it is not seen when the steps are looked at.
+// Rare enough not to occur when the steps are sampled.
 TEST(ResidentOnTheHost, TheEngineHandlesRecordsWithOtherSteps) {
   const Pictures data(6);
   const std::vector<Spec> rare = {
@@ -245,8 +245,8 @@ TEST(ResidentOnADevice, AnUnsupportedStepIsNamedAndRunByTheEngine) {
   }
 }
 
-// Earlier batches are right, and nothing of this one is left on the device.
-TEST(ResidentOnADevice, ADeviceThatRefusesMemoryOrIsLostWhileItResizesEndsTheRun) {
+// Earlier batches are correct, and no memory of this one remains in use on the device.
+TEST(ResidentOnADevice, RunningOutOfMemoryOrLosingTheDeviceWhileResizingEndsTheRun) {
   const Pictures data(9);
   const std::vector<Spec> steps = with_floats({resized()[0][0], kFlip});
   LoaderOptions options = options_of(4);
@@ -282,7 +282,7 @@ TEST(ResidentOnADevice, ADeviceThatRefusesMemoryOrIsLostWhileItResizesEndsTheRun
   EXPECT_GT(failed, 30);
 }
 
-TEST(ResidentOnADevice, DataThatIsTooLargeForTheDeviceIsRefusedOrStreamed) {
+TEST(ResidentOnADevice, DataThatIsTooLargeForTheDeviceIsRejectedOrStreamed) {
   const Pictures data(4);
   LoaderOptions options = options_of(1);
   options.device = std::make_shared<SimulatedDevice>(1, SimulatedCosts{}, size_t{20} << 10);

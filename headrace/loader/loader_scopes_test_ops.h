@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of batch steps and steps with partners: what a loader delivers must not depend on how
-// it is run.
+// For tests of batch steps and steps with partners: a loader's batches must not depend on how it is
+// run.
 #pragma once
 
 #include <gtest/gtest.h>

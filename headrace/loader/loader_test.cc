@@ -100,7 +100,7 @@ TEST(Loader, ResumesAtEveryStepOnAnyNumberOfThreadsAndRanks) {
   }
 }
 
-TEST(Loader, RefusesAStateOfAnotherRun) {
+TEST(Loader, RejectsAStateOfAnotherRun) {
   Loader loader(std::make_shared<Numbers>(200), {}, options(10));
   LoaderState state = loader.state();
   Loader other_batch(std::make_shared<Numbers>(200), {}, options(20));
@@ -115,7 +115,7 @@ TEST(Loader, RefusesAStateOfAnotherRun) {
   EXPECT_THROW(loader.load_state(forged), Exception);
 }
 
-TEST(Loader, StoppingEarlyBeginsTheNextEpoch) {
+TEST(Loader, StoppingEarlyStartsTheNextEpoch) {
   Loader loader(std::make_shared<Numbers>(100), {}, options(10));
   auto first = loader.next();
   loader.restart();
@@ -124,7 +124,7 @@ TEST(Loader, StoppingEarlyBeginsTheNextEpoch) {
   EXPECT_EQ(second->epoch, 1);
   EXPECT_EQ(second->index, 0);
   loader.restart();
-  loader.restart();  // nothing was taken in between
+  loader.restart();  // no batch was taken in between
   EXPECT_EQ(loader.epoch(), 2);
 }
 
@@ -150,7 +150,7 @@ TEST(Loader, AConsumerThatHoldsEveryBatchGetsCopies) {
     EXPECT_GT(loader.stats().copies, 0);
   }
   EXPECT_EQ(warnings.size(), 1u);
-  for (const Batch& batch : kept) check_rows(batch);  // also after the loader is gone
+  for (const Batch& batch : kept) check_rows(batch);  // even after the loader was destroyed
 }
 
 TEST(Loader, AConsumerThatHoldsTwoLargeBatchesGetsTheThird) {
@@ -190,7 +190,7 @@ TEST(Loader, PadFillsTheLastBatchAndMarksIt) {
   }
 }
 
-TEST(Loader, SeveralLoadersShareThePoolAndEndCleanly) {
+TEST(Loader, SeveralLoadersShareThePoolAndShutDownCleanly) {
   std::vector<std::thread> consumers;
   std::atomic<int64_t> total{0};
   for (int t = 0; t < 4; ++t) {
@@ -237,10 +237,10 @@ TEST(Loader, AnInterruptReachesTheWaitingConsumer) {
   Loader loader(std::make_shared<Stuck>(go), {}, options(2));
   EXPECT_THROW(loader.next([] { throw Stopped(); }), Stopped);
   go = true;
-  EXPECT_TRUE(loader.next());  // and the loader goes on
+  EXPECT_TRUE(loader.next());  // and the loader continues
 }
 
-TEST(Loader, BatchesThatOverflowOverTheRanksAreRefused) {
+TEST(Loader, BatchSizesThatOverflowOverTheRanksAreRejected) {
   auto source = std::make_shared<Numbers>(10);
   for (const int64_t size : {int64_t{1} << 61, int64_t{1} << 62, int64_t{1} << 30}) {
     LoaderOptions large = options(size);
@@ -252,7 +252,7 @@ TEST(Loader, BatchesThatOverflowOverTheRanksAreRefused) {
   }
 }
 
-TEST(Loader, MisuseIsRefusedBeforeAnyThreadStarts) {
+TEST(Loader, MisuseIsRejectedBeforeAnyThreadStarts) {
   auto source = std::make_shared<Numbers>(10);
   LoaderOptions both = options(2);
   both.global_batch_size = 4;

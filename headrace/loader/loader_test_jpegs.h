@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of loaders that leave decoding to devices: files of all kinds, pipelines, and the
-// host's results.
+// For tests of loaders that decode on devices: files of all kinds, pipelines, and the host's
+// results.
 #pragma once
 
 #include <cstring>

@@ -49,22 +49,23 @@ std::vector<LoaderOption> batch_options() {
   return {
       {{.name = "batch_size",
         .type = ParamType::kInt,
-        .doc = "Records per batch in this process. Give either batch_size or global_batch_size; "
-               "neither when the sampler decides (hr.sampling.budget).",
+        .doc = "Number of records per batch in this process. Specify either batch_size or "
+               "global_batch_size, or neither if the sampler sets the batch sizes "
+               "(hr.sampling.budget).",
         .minimum = 1},
        kBatches,
        into([](auto& o) -> auto& { return o.batch_size; })},
       {{.name = "global_batch_size",
         .type = ParamType::kInt,
-        .doc = "Records per batch over all ranks.",
+        .doc = "Number of records per batch, over all ranks.",
         .minimum = 1},
        kBatches,
        into([](auto& o) -> auto& { return o.global_batch_size; })},
       one_of<LastBatch>(
           {.name = "last_batch",
            .type = ParamType::kString,
-           .doc = "The incomplete last batch of an epoch: \"keep\", \"drop\" or \"pad\" it; the "
-                  "field valid is False for padding.",
+           .doc = "What to do with the incomplete last batch of an epoch: \"keep\", \"drop\" or "
+                  "\"pad\"; the field valid is False for padding.",
            .fallback = std::string("keep")},
           kBatches, [](auto& o) -> auto& { return o.last_batch; },
           {{"keep", LastBatch::kKeep}, {"drop", LastBatch::kDrop}, {"pad", LastBatch::kPad}}),
@@ -72,9 +73,9 @@ std::vector<LoaderOption> batch_options() {
           {.name = "uneven",
            .type = ParamType::kString,
            .doc =
-               "Allow world sizes that do not divide the global batch: batches differ by one "
-               "record, and batch.weight scales the loss. \"pad\": shorter ones get one more row, "
-               "whose valid is False. See docs/guide/elastic.md.",
+               "Whether to allow world sizes that do not divide the global batch: batches then "
+               "differ by one record, and batch.weight scales the loss. \"pad\": shorter batches "
+               "get one more row, whose valid is False. See docs/guide/elastic.md.",
            .fallback = std::string("off")},
           kBatches, [](auto& o) -> auto& { return o.uneven; },
           {{"off", Uneven::kNo}, {"on", Uneven::kYes}, {"pad", Uneven::kPad}}),
@@ -130,8 +131,8 @@ std::vector<LoaderOption> order_options() {
             "Shuffle each epoch, as a function of (seed, epoch). True: over all records. "
             "\"blocks\": shuffle blocks of neighboring records (a few MiB each), and the records "
             "of shuffle_window of them at a time, for disks with slow random reads. \"streams\": "
-            "deal blocks to streams, of which each machine reads its own, for remote data and "
-            "several machines. See docs/guide/data/combining.md.",
+            "distribute blocks over streams, each of which is read by one machine, for remote data "
+            "and several machines. See docs/guide/data/combining.md.",
         .fallback = false},
        kOrder,
        into([](auto& o) -> auto& { return o.shuffle; })},
@@ -166,25 +167,25 @@ std::vector<LoaderOption> speed_options() {
   return {
       {{.name = "threads",
         .type = ParamType::kInt,
-        .doc = "Threads that read, decode and transform. None: the allowed cores divided by the "
-               "ranks on this machine.",
+        .doc = "Number of threads that read, decode and transform. None: the available cores "
+               "divided by the ranks on this machine.",
         .minimum = 1,
         .maximum = kInt32},
        kSpeed,
        into([](auto& o) -> auto& { return o.threads; })},
       {{.name = "memory_limit",
         .type = ParamType::kInt,
-        .doc = "Limit for all memory that the engine holds: bytes, or a string like \"2 GiB\". "
+        .doc = "Limit for all memory used by the engine: bytes, or a string like \"2 GiB\". "
                "None: a quarter of the available memory.",
         .minimum = 1},
        kSpeed,
        into([](auto& o) -> auto& { return o.memory_limit; })},
       {{.name = "cache",
         .type = ParamType::kInt,
-        .doc = "Part of memory_limit, in bytes, for a cache of undecoded records: the first "
-               "records read stay in it for all epochs. The loaders of a process share one cache, "
-               "and so do the ranks of a machine, each of which counts an equal part toward its "
-               "memory_limit.",
+        .doc = "Part of memory_limit, in bytes, for a cache of undecoded records; the first "
+               "records read stay in the cache for all epochs. The loaders of a process share one "
+               "cache, and so do the ranks of a machine, each of which counts an equal part toward "
+               "its memory_limit.",
         .minimum = 1},
        kSpeed,
        into([](auto& o) -> auto& { return o.cache; })},
@@ -192,9 +193,9 @@ std::vector<LoaderOption> speed_options() {
           {.name = "cache_scope",
            .type = ParamType::kString,
            .doc = "Which processes share cache=. \"auto\": the ranks of this machine "
-                  "(LOCAL_WORLD_SIZE); if they cannot share, each has a separate cache of its "
-                  "part. \"node\": all processes of this user on this machine that request the "
-                  "same cache size for the same records, or an error. \"process\": none; each "
+                  "(LOCAL_WORLD_SIZE); if they cannot share memory, each has a separate cache of "
+                  "its share. \"node\": all processes of this user on this machine that request "
+                  "the same cache size for the same records, or an error. \"process\": none; each "
                   "process has a separate cache of the full size. See "
                   "docs/guide/data/combining.md.",
            .fallback = std::string("auto")},
@@ -213,11 +214,11 @@ std::vector<LoaderOption> speed_options() {
       one_of<ResidentUse>(
           {.name = "resident",
            .type = ParamType::kString,
-           .doc = "Keep all records in memory in the state before the first random transform "
-                  "(uint8), within memory_limit: the same batches, each record decoded only once. "
-                  "\"auto\": if they take at most half of memory_limit. Records are loaded when "
-                  "the first batch is requested; later changes of files are not read, and a file "
-                  "found changed at the start of an epoch raises a warning. See "
+           .doc = "Whether to keep all records in memory as they are before the first random "
+                  "transform (uint8), within memory_limit: the same batches, but each record is "
+                  "decoded only once. \"auto\": if they take at most half of memory_limit. Records "
+                  "are loaded when the first batch is requested; later changes of files are not "
+                  "read, and a file found changed at the start of an epoch raises a warning. See "
                   "docs/guide/small-data.md.",
            .fallback = std::string("off")},
           kSpeed, [](auto& o) -> auto& { return o.resident; },
@@ -238,10 +239,10 @@ std::vector<LoaderOption> speed_options() {
           {.name = "finish",
            .type = ParamType::kString,
            .doc = "Where batches copied to a device are finished (ToDtype, Normalize, tables, the "
-                  "last flip, erasing, layout, MixUp). \"auto\": on the device, if bytes can be "
-                  "copied instead of floats; \"cpu\": by the threads; \"device\": on the "
-                  "device, or an error. T.ToDevice() in the list of transforms marks where it "
-                  "begins. Same batches; see docs/guide/gpu.md.",
+                  "last flip, erasing, layout, MixUp). \"auto\": on the device, if uint8 can be "
+                  "copied instead of floats; \"cpu\": by the threads; \"device\": on the device, "
+                  "or an error. T.ToDevice() in the list of transforms marks where this part "
+                  "starts. Same batches; see docs/guide/gpu.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.finish; },
           {{"auto", FinishUse::kAuto}, {"cpu", FinishUse::kHost}, {"device", FinishUse::kDevice}}),
@@ -251,16 +252,16 @@ std::vector<LoaderOption> speed_options() {
            .doc =
                "Where baseline JPEGs with a row index (index=, dense packs) are decoded and "
                "resized when batches are copied to a device. \"cpu\": by the threads; \"device\": "
-               "on the device, with the threads for images it cannot take, or an error if it can "
-               "take none; \"auto\": on the GPU, if it can decode at least 90 % of the images. "
-               "Same batches; see docs/guide/gpu.md.",
+               "on the device, while threads decode images that it does not support; an error if "
+               "it supports none; \"auto\": on the GPU, if it can decode at least 90 % of the "
+               "images. Same batches; see docs/guide/gpu.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.decode; },
           {{"auto", DecodeUse::kAuto}, {"cpu", DecodeUse::kCpu}, {"device", DecodeUse::kDevice}}),
       {{.name = "python_workers",
         .type = ParamType::kInt,
-        .doc = "Worker processes for transforms in Python, instead of one thread of this process: "
-               "for transforms that hold the GIL. Same batches; see "
+        .doc = "Number of worker processes for transforms in Python, instead of one thread of "
+               "this process: for transforms that hold the GIL. Same batches; see "
                "docs/guide/transforms/python-workers.md.",
         .fallback = int64_t{0},
         .minimum = 0,
@@ -300,8 +301,8 @@ std::vector<LoaderOption> bad_data_options() {
           {.name = "on_error",
            .type = ParamType::kString,
            .doc =
-               "What to do with a bad record: \"raise\" ends the run, \"substitute\" puts another "
-               "record in its row, \"skip\" leaves the row out of the batch.",
+               "What to do with a bad record: \"raise\" ends the run, \"substitute\" replaces it "
+               "by another record, \"skip\" removes its row from the batch.",
            .fallback = std::string("raise")},
           kBadData, [](auto& o) -> auto& { return o.on_error; },
           {{"raise", OnError::kRaise},
@@ -309,7 +310,8 @@ std::vector<LoaderOption> bad_data_options() {
            {"skip", OnError::kSkip}}),
       {{.name = "error_budget",
         .type = ParamType::kInt,
-        .doc = "Bad records allowed per epoch, as a count, a fraction or both. None: (1000, 0.01).",
+        .doc = "Number of bad records allowed per epoch, as a count, a fraction or both. None: "
+               "(1000, 0.01).",
         .fallback = int64_t{1000},
         .minimum = 0},
        kBadData,
@@ -342,18 +344,18 @@ std::vector<LoaderOption> bad_data_options() {
           {{"error", false}, {"repair", true}}),
       {{.name = "strict",
         .type = ParamType::kBool,
-        .doc = "Treat any corruption inside an image as an error, even where the decoder could "
-               "repair it.",
+        .doc = "Whether to treat any corruption inside an image as an error, even if the decoder "
+               "could repair it.",
         .fallback = false},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.strict; })},
       one_of<PictureMode>(
           {.name = "mode",
            .type = ParamType::kString,
-           .doc = "What encoded images are converted to, by Pillow's names: \"RGB\", grayscale "
-                  "\"L\", \"RGBA\" with the file's alpha (255 if it has none); \"stored\" keeps "
-                  "channels and depth (uint8, uint16, float32) of the first image, which all "
-                  "others must share.",
+           .doc = "Color mode to which encoded images are converted, named as in Pillow: \"RGB\", "
+                  "grayscale \"L\", \"RGBA\" with the file's alpha (255 if it has none); "
+                  "\"stored\" keeps channels and depth (uint8, uint16, float32) of the first "
+                  "image, which all others must share.",
            .fallback = std::string("RGB")},
           kBadData, [](auto& o) -> auto& { return o.plan.mode; },
           {{"RGB", PictureMode::kRGB},
@@ -363,8 +365,9 @@ std::vector<LoaderOption> bad_data_options() {
       one_of<SixteenBit>(
           {.name = "sixteen_bit",
            .type = ParamType::kString,
-           .doc = "16-bit grayscale images raise an error; \"high_byte\" delivers value / 256, "
-                  "\"clip\" min(value, 255), as Pillow's convert() does.",
+           .doc = "How to convert 16-bit grayscale images to 8 bits: \"high_byte\" delivers value "
+                  "/ 256, \"clip\" min(value, 255), as Pillow's convert() does. By default, such "
+                  "images raise an error.",
            .fallback = std::string("error")},
           kBadData, [](auto& o) -> auto& { return o.plan.sixteen_bit; },
           {{"error", SixteenBit::kRefuse},
@@ -380,8 +383,8 @@ std::vector<LoaderOption> bad_data_options() {
        into([](auto& o) -> auto& { return o.plan.page; })},
       {{.name = "exif_orientation",
         .type = ParamType::kBool,
-        .doc = "Rotate images upright by their Exif tag. False: deliver them as stored. None: as "
-               "stored, with a warning if a tag says that an image is rotated."},
+        .doc = "Whether to rotate images upright by their Exif tag. False: deliver them as "
+               "stored. None: as stored, with a warning if an Exif tag requires a rotation."},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.exif_orientation; })},
       {{.name = "max_pixels",
@@ -393,14 +396,14 @@ std::vector<LoaderOption> bad_data_options() {
        into([](auto& o) -> auto& { return o.plan.limits.max_pixels; })},
       {{.name = "isolate",
         .type = ParamType::kBool,
-        .doc = "Decode videos in a sandboxed process (seccomp). False: without the sandbox, for "
-               "trusted files on systems that do not allow it.",
+        .doc = "Whether to decode videos in a sandboxed process (seccomp). False: without the "
+               "sandbox, for trusted files on systems that do not support it.",
         .fallback = true},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.video.isolate; })},
       {{.name = "video_timeout",
         .type = ParamType::kFloat,
-        .doc = "Seconds allowed for decoding the frames of one record's video.",
+        .doc = "Time limit for decoding the frames of one record's video, in seconds.",
         .fallback = 60.0,
         .minimum = 0.001,
         .maximum = 86400},

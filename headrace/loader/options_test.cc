@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-TEST(LoaderOptionsTest, MissingOptionsHaveTheStructsDefaults) {
+TEST(LoaderOptionsTest, MissingOptionsGetTheDefaultsOfTheStruct) {
   const LoaderOptions made = loader_options_from({}), plain;
   EXPECT_EQ(made.batch_size, plain.batch_size);
   EXPECT_EQ(made.threads, plain.threads);
@@ -53,7 +53,7 @@ TEST(LoaderOptionsTest, ValuesReachTheEngine) {
   EXPECT_EQ(made.plan.limits.max_pixels, 99);
 }
 
-TEST(LoaderOptionsTest, AWrongNameOrChoiceIsRefused) {
+TEST(LoaderOptionsTest, InvalidNamesAndChoicesAreRejected) {
   EXPECT_THROW(loader_options_from({{"batch_sise", int64_t{7}}}), Exception);
   EXPECT_THROW(loader_options_from({{"on_error", std::string("ignore")}}), Exception);
   EXPECT_THROW(loader_options_from({{"threads", int64_t{0}}}), Exception);

@@ -10,8 +10,8 @@ namespace {
 
 const ErrorCode kOtherState{
     "HR0711", ErrorKind::kConfig, "state of a different run",
-    "A state resumes only the run it was taken from: the same records in the same order, the same "
-    "sampler and the same global batch. The number of threads and of ranks may differ."};
+    "A state can resume only the run it was taken from: the same records in the same order, the "
+    "same sampler and the same global batch. The numbers of threads and ranks may differ."};
 
 }  // namespace
 

@@ -35,7 +35,7 @@ TEST(PositionTest, CountsReceivedButNotReturnedBatches) {
   EXPECT_EQ(position.state().epoch, 3);
 }
 
-TEST(PositionTest, AnEpochWithOnlyBadRecordsHasReceivedNothing) {
+TEST(PositionTest, AnEpochWithOnlyBadRecordsReceivesNoBatch) {
   Position position = make_position();
   position.receive(batch_of(0, 0, /*size=*/0), kRows);
   EXPECT_FALSE(position.place().received);
@@ -59,7 +59,7 @@ TEST(PositionTest, AStateRestoresThePosition) {
   EXPECT_EQ(second.seed(), 9);
 }
 
-TEST(PositionTest, AStateOfSomethingElseIsRefused) {
+TEST(PositionTest, AStateOfAnotherRunIsRejected) {
   const Position position = make_position();
   const auto refused = [&](auto change) {
     LoaderState state = position.state();

@@ -47,9 +47,9 @@ void ResidentBatches::look_at_files() {
   if (!changed) return;
   files_.reset();
   if (!options_.warn) return;
-  options_.warn("resident records are older than their files: " + *changed +
-                " has changed since it was read, and batches have its old "
-                "contents. Open the source again to read it.");
+  options_.warn("resident records are out of date: " + *changed +
+                " has changed since it was read, but batches have its old contents. Reopen the "
+                "source to read it again.");
 }
 
 void ResidentBatches::start(int64_t epoch, int64_t batch, const InterruptCheck& check_interrupt) {

@@ -9,7 +9,7 @@ namespace headrace {
 
 const ErrorCode kBadLoaderOption{
     "HR0710", ErrorKind::kConfig, "invalid loader option",
-    "A loader's options must be consistent; the message names the one that is not and a valid "
+    "A loader's options must be consistent; the message names the inconsistent option and a valid "
     "alternative."};
 
 namespace {
@@ -25,16 +25,17 @@ void check(const LoaderOptions& options, const Source& source) {
   }
   if (options.on_error == OnError::kSkip && options.world_size > 1) {
     raise(kBadLoaderOption,
-          "on_error=\"skip\" shortens batches, and several ranks must stay in step",
-          "on_error=\"substitute\" keeps every batch full");
+          "on_error=\"skip\" shortens batches, but all ranks must have the same number of records",
+          "use on_error=\"substitute\", which keeps every batch full");
   }
   if (options.shuffle_window < 0 || (options.shuffle_window > 0 && !options.shuffle)) {
     raise(kBadLoaderOption,
           "shuffle_window=" + std::to_string(options.shuffle_window) +
-              " must be a positive number of blocks, and needs shuffle=\"blocks\"");
+              " must be a positive number of blocks, and requires shuffle=\"blocks\"");
   }
   if (options.shuffle && options.sampler) {
-    raise(kBadLoaderOption, "shuffle=True and sampler= both decide the order", "give one of them");
+    raise(kBadLoaderOption, "shuffle=True and sampler= both decide the order",
+          "pass only one of them");
   }
   if (source.size() == 0)
     raise(kBadLoaderOption, "the source has no records: " + source.description());
@@ -44,7 +45,7 @@ void check(const LoaderOptions& options, const Source& source) {
 int64_t global_batch_of(const LoaderOptions& options) {
   if ((options.batch_size > 0) == (options.global_batch_size > 0)) {
     raise(kBadLoaderOption,
-          "give exactly one of batch_size (per rank) and global_batch_size, positive",
+          "pass exactly one of batch_size (per rank) and global_batch_size, as a positive number",
           "Loader(..., batch_size=256)");
   }
   constexpr int64_t kMax = int64_t{1} << 31;  // multiplied by a rank, it fits into 64 bits
@@ -70,14 +71,14 @@ BatchLayout layout_of(const LoaderOptions& options, const Sampler& sampler, int6
   }
   if (options.batch_size > 0 || options.global_batch_size > 0) {
     raise(kBadLoaderOption,
-          "the sampler sets the number of records per batch, and so does " +
+          "the sampler sets the number of records per batch, so it cannot be combined with " +
               std::string(options.batch_size > 0 ? "batch_size" : "global_batch_size"),
           "omit it");
   }
   if (options.last_batch != LastBatch::kKeep) {
     raise(kBadLoaderOption,
-          "the sampler sets the number of records per batch, so none is incomplete and last_batch "
-          "has no effect",
+          "the sampler sets the number of records per batch, so no batch is incomplete and "
+          "last_batch has no effect",
           "omit it");
   }
   return {sizes, options.rank, options.world_size, group};
@@ -104,7 +105,7 @@ ResolvedOptions resolve(LoaderOptions options, const Source& source) {
   if (cache >= options.memory_limit) {
     raise(kBadLoaderOption,
           "the cache of " + std::to_string(cache >> 20) + " MiB" +
-              (cache < options.cache ? " per rank" : "") + " leaves nothing of " +
+              (cache < options.cache ? " per rank" : "") + " leaves no memory of " +
               std::to_string(options.memory_limit >> 20) + " MiB of memory_limit (" +
               out.memory_origin + ")",
           "use a smaller cache=, or a memory_limit= large enough for it and the batches");

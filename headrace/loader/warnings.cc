@@ -9,17 +9,17 @@ void Warnings::of_cache(const std::string& caution) const {
 
 void Warnings::changed_file(const std::string& path) {
   if (std::exchange(warned_changed_, true) || !warn_) return;
-  warn_("cached records were older than their files: " + path +
-        " has changed since it was read. They are read again; open the source again if more "
-        "than pixels changed.");
+  warn_("cached records were out of date: " + path +
+        " has changed since it was read. They are read again; reopen the source if more than "
+        "pixels changed.");
 }
 
 void Warnings::ignored_orientations(int64_t images) {
   if (images == 0 || !warn_ || std::exchange(warned_orientation_, true)) return;
   warn_(
-      "some images are rotated or mirrored according to their "
-      "Exif tags; they are delivered as stored (exif_orientation=True rotates them upright, "
-      "exif_orientation=False accepts this; stats()[\"exif_ignored\"] counts them)");
+      "the Exif tags of some images require a rotation or flip; these images are delivered as "
+      "stored (exif_orientation=True rotates them upright, exif_orientation=False accepts this; "
+      "stats()[\"exif_ignored\"] counts them)");
 }
 
 void Warnings::left_to_cpu(const WorkPlacement& placement, const LoaderOptions& options,

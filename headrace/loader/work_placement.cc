@@ -112,8 +112,8 @@ void WorkPlacement::leave_nothing(const std::string& why, RowTask& task) {
 }
 
 std::string WorkPlacement::index_hint() const {
-  if (options_.row_index == RowIndexUse::kOff) return "index=False leaves it out";
-  return "`headrace index PATH` or hr.index(source) makes one";
+  if (options_.row_index == RowIndexUse::kOff) return "index=False disables it";
+  return "create one with `headrace index PATH` or hr.index(source)";
 }
 
 std::string WorkPlacement::left_to_cpu() const {
