@@ -115,7 +115,7 @@ def test_a_clip_that_is_too_short_follows_the_error_policy(folder: Path) -> None
 
 def test_audio_clips_of_another_rate_or_channels_are_refused(folder: Path) -> None:
     (folder / "yes" / "4.wav").write_bytes(audio_files.wav_of(audio_files.int16_waves(1000), 8000))
-    with pytest.raises(hr.DataError, match=r"HR0356(.|\n)*8000 Hz, and the first record 16000"):
+    with pytest.raises(hr.DataError, match=r"HR0356(.|\n)*8000 Hz, but the first record has 16000"):
         list(hr.Loader(hr.open(folder), batch_size=6, ragged="pad"))
     (folder / "yes" / "4.wav").write_bytes(audio_files.wav_of(audio_files.int16_waves(1000, 2)))
     with pytest.raises(hr.DataError, match=r"HR0741(.|\n)*\(2, 1000\)"):

@@ -82,7 +82,7 @@ def test_loaders_of_one_source_share_the_cache(files: hr.Source) -> None:
 
 
 def test_a_cache_stays_within_the_memory_limit(files: hr.Source) -> None:
-    with pytest.raises(hr.ConfigError, match="leaves nothing of"):
+    with pytest.raises(hr.ConfigError, match="leaves no memory of"):
         small(files, batch_size=20, cache="1 GiB", memory_limit="512 MiB")
     loader = small(files, batch_size=20, cache="2 MiB", memory_limit="128 MiB")
     epoch_of(loader)

@@ -251,7 +251,7 @@ def test_ranks_that_cannot_share_get_an_equal_part_of_the_bytes(
     assert loader.stats()["cache"]["limit"] == 4 << 20
     own = made(folder, cache=CACHE, cache_scope="process")
     assert own.stats()["cache"]["records"] == 0 and "MiB, of this process\n" in repr(own)
-    with pytest.raises(hr.ConfigError, match="the cache of 256 MiB per rank leaves nothing of 128"):
+    with pytest.raises(hr.ConfigError, match="cache of 256 MiB per rank leaves no memory of 128"):
         made(folder, cache="1 GiB")
     with pytest.raises(hr.ConfigError, match="cache_scope must be"):
         made(folder, cache=CACHE, cache_scope="machine")

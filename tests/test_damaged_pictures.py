@@ -285,7 +285,7 @@ def test_an_epoch_with_only_bad_records_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_batch_larger_than_the_dataset_is_not_dropped_silently(pictures: Path) -> None:
-    with pytest.raises(hr.ConfigError, match='last_batch="drop" leaves no batch'):
+    with pytest.raises(hr.ConfigError, match='last_batch="drop" drops every batch'):
         loaded(pictures, batch_size=10_000, last_batch="drop")
 
 

@@ -299,7 +299,7 @@ def test_without_an_index_the_cpu_decodes_and_the_stats_say_so(photos: Path) -> 
     assert counts["device"] == 0 and counts["no row index"] == 59
     assert counts["unsupported format"] == 13  # PNGs, CMYK and progressive JPEGs
     note = (
-        "81.9 % of 72 images have no row index (index=False leaves it out), "
+        "81.9 % of 72 images have no row index (index=False disables it), "
         "18.1 % are not baseline JPEGs"
     )
     assert view.stats()["decode_note"] == note

@@ -123,7 +123,7 @@ def test_temporary_errors_are_retried(data: Path, tmp_path: Path) -> None:
         ({"READ": "fails"}, hr.StorageError, "HR0204(.|\n)*the license has expired"),
         ({"READ": "bad_record"}, hr.DataError, "HR0574(.|\n)*the checksum differs"),
         ({"READ": "unknown_code"}, hr.ConfigError, "HR0575(.|\n)*returned the status 77"),
-        ({"READ": "says_more"}, hr.ConfigError, "HR0575(.|\n)*says that it wrote"),
+        ({"READ": "says_more"}, hr.ConfigError, "HR0575(.|\n)*reported that it wrote"),
         ({"STATUS": "too_long"}, hr.DataError, "HR0205(.|\n)*expected"),
         ({"STATUS": "endless"}, hr.ConfigError, "HR0575(.|\n)*a size of 18446744073709551615"),
         ({"STATUS": "other_kind"}, hr.ConfigError, "HR0575(.|\n)*the kind 9"),
@@ -200,7 +200,7 @@ def test_a_storage_may_lack_listings(data: Path, tmp_path: Path) -> None:
     [
         ("writes_more", "wrote up to 1 bytes past its output"),
         ("writes_less", "left 3 of"),
-        ("says_more", "says that it wrote"),
+        ("says_more", "reported that it wrote"),
     ],
 )
 def test_a_check_finds_invalid_writes_of_a_read(

@@ -178,5 +178,5 @@ def test_an_unsupported_kind_is_refused(vignette: Any) -> None:
     with pytest.raises(hr.ConfigError, match=r'HR0510.*"mask" is a mask field'):
         hr.Loader(scenes(), [vignette.Vignette(fields="mask")], batch_size=1)
     sixteen = [{"image": np.zeros((3, 4, 4), np.uint16)}]
-    with pytest.raises(hr.ConfigError, match="is uint16 here, and it supports uint8, float32"):
+    with pytest.raises(hr.ConfigError, match="is uint16 here, but it supports uint8, float32"):
         hr.Loader(sixteen, [vignette.Vignette()], batch_size=1)

@@ -214,7 +214,7 @@ def test_waiting_is_counted_and_a_long_wait_names_its_cause():
     batches = hr.prefetch(source(), simulated(), patience=0.1)
     run = iter(batches)
     next(run)
-    with ended_by_warning("the source does not deliver its next batch", release.set):
+    with ended_by_warning("the source has not delivered its next batch", release.set):
         assert (next(run) == 1).all()
     assert batches.stats()["wait_seconds"] >= 0.1
     assert batches.stats()["source_seconds"] >= 0.1

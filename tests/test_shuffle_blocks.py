@@ -117,7 +117,7 @@ def test_the_number_of_streams_does_not_depend_on_the_world_size(
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
     assert run(40).state_dict()["streams"] == 64  # five machines
     given = run(1, shuffle=False, sampler=hr.sampling.streams(count=32, sticky=False))
-    assert "32 streams" in repr(given) and "dealt each epoch" in repr(given)
+    assert "32 streams" in repr(given) and "redistributed each epoch" in repr(given)
     before = given.state_dict()
     with pytest.raises(hr.ConfigError, match=r"HR0711.*64 streams.*has 32"):
         given.load_state_dict(few.state_dict())

@@ -75,7 +75,7 @@ def test_batches_equal_those_of_the_list(count: int, last_batch: str) -> None:
     keywords: Any = {"batch_size": 4, "last_batch": last_batch, "seed": 3}
     stream = hr.stream(given_by(numbers(count)))
     if count < 4 and last_batch == "drop":
-        with pytest.raises(hr.ConfigError, match="leaves no batch"):
+        with pytest.raises(hr.ConfigError, match="drops every batch"):
             list(hr.Loader(stream, **keywords))
         return
     of_list = hr.Loader(numbers(count), **keywords)
@@ -332,7 +332,7 @@ def test_a_last_batch_that_is_too_small_for_the_ranks_is_refused() -> None:
     loader = hr.Loader(hr.stream(given_by(numbers(13))), batch_size=4, shard=(0, 3))
     batches = iter(loader)
     assert next(batches).i.tolist() == [0, 1, 2, 3]
-    with pytest.raises(hr.ConfigError, match=r"HR0721.*1 records are left for 3 ranks"):
+    with pytest.raises(hr.ConfigError, match=r"HR0721.*1 records remain for 3 ranks"):
         next(batches)
 
 

@@ -48,15 +48,15 @@ TEST(Begin, ValuesThatDoNotFitTheSchemaAreDataErrors) {
                : std::string(run.result().error().code->id) + " " + run.result().error().what;
   };
   EXPECT_EQ(error(tensor("x", {3}), Read().tensor<float>({1, 2}, {})),
-            "HR0120 \"x\" has 8 bytes, the schema says float32 (3,)");
+            "HR0120 \"x\" has 8 bytes, but the schema has float32 (3,)");
   EXPECT_EQ(error(tensor("x", {-1, 4}), Read().tensor<float>({1, 2}, {1, 2})),
-            "HR0120 \"x\" has 8 bytes as float32 (1, 2), the schema says float32 (?, 4)");
+            "HR0120 \"x\" has 8 bytes as float32 (1, 2), but the schema has float32 (?, 4)");
   EXPECT_EQ(error(tensor("x", {-1, 4}), Read().tensor<float>({1, 2}, {-1, 4})),
-            "HR0120 \"x\" has 8 bytes as float32 (?, 4), the schema says float32 (?, 4)");
+            "HR0120 \"x\" has 8 bytes as float32 (?, 4), but the schema has float32 (?, 4)");
   EXPECT_EQ(error(pixels("x", {3, 2, 2}), Read().tensor<uint8_t>({1, 2}, {})),
-            "HR0120 \"x\" has 2 bytes, the schema says uint8 (3, 2, 2)");
+            "HR0120 \"x\" has 2 bytes, but the schema has uint8 (3, 2, 2)");
   EXPECT_EQ(error(pixels("x", {1, -1, -1}), Read().tensor<uint8_t>({}, {1, 0, 5})),
-            "HR0120 \"x\" has 0 bytes as uint8 (1, 0, 5), the schema says uint8 (1, ?, ?)");
+            "HR0120 \"x\" has 0 bytes as uint8 (1, 0, 5), but the schema has uint8 (1, ?, ?)");
 }
 
 TEST(Begin, FieldsOfOneRowGroupHaveTheSameNumberOfRows) {

@@ -76,7 +76,8 @@ TEST(RandomCrop, ATooSmallImageMakesABadRecord) {
   Result<void> done = record.try_apply(*make_op("RandomCrop", {{"size", int64_t{3}}}));
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code->id, "HR0502");
-  EXPECT_EQ(done.error().what, "[RandomCrop] the crop is 3 x 3 (height x width), the image 6 x 2");
+  EXPECT_EQ(done.error().what,
+            "[RandomCrop] the crop is 3 x 3 (height x width), but the image is 6 x 2");
 }
 
 TEST(RandomCrop, AnImageKnownToBeTooSmallIsRejectedAtPlanTime) {
