@@ -138,7 +138,9 @@ def test_a_batch_of_only_bad_records_is_skipped(folders: Folders) -> None:
 
 
 def test_skip_is_refused_with_several_ranks(folders: Folders) -> None:
-    with pytest.raises(hr.ConfigError, match="all ranks must have the same number of records") as caught:
+    with pytest.raises(
+        hr.ConfigError, match="all ranks must have the same number of records"
+    ) as caught:
         loader(folders.damaged, "skip", shard=(0, 2))
     assert "substitute" in caught.value.hint
 
