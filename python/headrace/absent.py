@@ -40,9 +40,9 @@ _NO_SUCH_FORMAT = declare(
 _OTHERWISE = {
     "ToTensor": 'write ToDtype("float32", scale=True)',
     "ConvertImageDtype": "write ToDtype(dtype, scale=True)",
-    "PILToTensor": "leave it out: images are (C, H, W) uint8 tensors from the start",
-    "ToPureTensor": "leave it out: batches are plain arrays and tensors",
-    "ToPILImage": "leave it out: a Python transform receives arrays, and may convert them",
+    "PILToTensor": "omit it: images are (C, H, W) uint8 tensors from the start",
+    "ToPureTensor": "omit it: batches are plain arrays and tensors",
+    "ToPILImage": "omit it: a Python transform receives arrays, and may convert them",
     "Identity": "leave it out",
     "Lambda": "put the function itself into the list; its arguments are names of fields",
 }

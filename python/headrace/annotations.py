@@ -69,7 +69,7 @@ def coco_from_yolo(
         for row in each:
             if row["category_id"] not in named:
                 what = f"class {row['category_id']} of {name} has no name among {len(named)}"
-                raise BAD_ANNOTATIONS.error(what, hint="names= takes one for each class")
+                raise BAD_ANNOTATIONS.error(what, hint="names= needs one name per class")
     return _written(out, pictures, rows, named)
 
 
@@ -93,8 +93,7 @@ def coco_from_voc(
             write 0. If it is 1, boxes include their last pixel, as in VOC.
 
     Classes are sorted by name. Objects marked as difficult become ``crowd``, so that ``hr.coco(...,
-    skip_crowd=True)`` leaves them out. Needs Pillow. Raises DataError (HR1403) for invalid
-    annotations.
+    skip_crowd=True)`` omits them. Needs Pillow. Raises DataError (HR1403) for invalid annotations.
     """
     if isinstance(ids, (str, os.PathLike)):
         lines = Path(ids).read_text(encoding="utf-8").splitlines()

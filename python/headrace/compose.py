@@ -207,7 +207,7 @@ def _shape(image: Any) -> tuple[int, ...] | None:
     if shape[2] not in CHANNEL_COUNTS:
         raise WHICH_AXIS.error(
             f"an image of shape {shape}, of which neither the first nor the last is 1, 3 or 4",
-            hint="give (C, H, W) as a tensor: torch.from_numpy(image)",
+            hint="pass a (C, H, W) image as a tensor: torch.from_numpy(image)",
         )
     return (shape[2], -1, -1)
 

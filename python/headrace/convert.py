@@ -53,9 +53,9 @@ def convert(
     options: those of the container; "lerobot" has some (``fps=30``), which its guide lists.
 
     Files are written in ``dest + ".partial"`` and renamed when they are complete, with the SHA-256
-    of each. After an interruption, the same call continues where it stopped ("hdf5" and "lerobot"
-    begin again). A file that is not an image is written unchanged, counted in ``unusable_count``
-    and listed in ``unusable``; ``headrace scan`` finds damage inside images. ``loss`` is what the
+    of each. After an interruption, the same call resumes where it stopped ("hdf5" and "lerobot"
+    start over). A file that is not an image is written unchanged, counted in ``unusable_count`` and
+    listed in ``unusable``; ``headrace scan`` finds damage inside images. ``loss`` is what the
     container loses (pixels in videos), or empty. Raises ConfigError HR0277, HR0279, HR0414, HR0415
     (for a pack HR0446); UnsupportedError HR0297 if a package is missing; StorageError HR0275 if the
     disk is full; DataError HR0169, HR0416, and errors from reading records.
@@ -69,7 +69,7 @@ def convert(
     chosen = completed(record.options, options, to, others=_ARGUMENTS)
     if record.own_files and shards != 1:
         raise WRONG_OPTION.error(
-            f"[{to}] shards={shards}: its files are of a given size",
+            f"[{to}] shards={shards}: its files have a fixed size",
             hint=", ".join(each.name for each in record.options if "size_in" in each.name),
         )
     if shards < 1:

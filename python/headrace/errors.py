@@ -140,7 +140,7 @@ class Code(NamedTuple):
     title: str
 
     def error(self, what: str, *, hint: str = "", note: str = "") -> Error:
-        """An exception with this code, in the engine's wording."""
+        """An exception with this code, formatted like the engine's."""
         message = f"{self.id} {self.title}: {what}"
         if note:
             message += f"\n  note: {note}"

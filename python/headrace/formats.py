@@ -43,7 +43,7 @@ def _make_function(record: Mapping[str, Any]) -> Callable[..., Source]:
             raise _TOO_MANY.error(
                 f"[{name}] {twice[0]} is given twice"
                 if twice
-                else f"[{name}] takes {len(params) + 1} arguments at most (got {len(args) + 1})",
+                else f"[{name}] takes at most {len(params) + 1} arguments (got {len(args) + 1})",
                 hint=f"{name}{format_signature(record)}",
             )
         return open(path, progress=progress, format=name, **given, **named)

@@ -150,7 +150,8 @@ def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
 
 def _frames_beside() -> dict[int, FrameType]:
     """The frames of the other threads. Do not hold them while waiting: a frame keeps the objects of
-    its function alive, for instance a loader. This thread's own is left out: it would be a cycle.
+    its function alive, for instance a loader. This thread's own frame is omitted: it would be a
+    cycle.
     """
     frames = sys._current_frames()
     frames.pop(threading.get_ident(), None)
@@ -272,6 +273,6 @@ class LoopTurn:
 
 _BOTH = (
     "the training loop draws from {0}, and Python transforms ran on another thread: each may have "
-    "received the other's numbers. From now on these transforms wait while the loop runs; "
+    "received the other's numbers. These transforms now wait while the loop runs; "
     "python_workers=1 runs them in parallel"
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row indexes: where the rows of each JPEG image begin, so that decoding can start at a crop; and
+"""Row indexes: where the rows of each JPEG image start, so that decoding can start at a crop; and
 indexes next to the data, which hold the position of each record of remote containers for all
 machines. A loader automatically uses the index of its dataset if there is one; pixels are the same.
 
@@ -47,8 +47,8 @@ def index(
     """Creates the row index of a dataset: one file, about 1.2 % of the images' size.
 
     out: the file; default: in ``HEADRACE_CACHE``, where loaders of this dataset look for it. Pass
-    any other file to the loader: ``Loader(index=out)``. threads: default: the allowed cores.
-    progress: called with (records done, records).
+    any other file to the loader: ``Loader(index=out)``. threads: default: the cores available to
+    this process. progress: called with (records done, records).
     part: (3, 256) or "3/256" indexes the fourth of 256 equal parts, into the folder ``out``, or
     keeps it if it exists and is complete; ``headrace.jobs.merge(out)`` joins all parts into one
     file.
@@ -59,7 +59,7 @@ def index(
     The index of a subset covers the whole source. For a combination (concat, mix, join), each
     source has its own index in the cache; with ``out``, all are in one file. Returns the numbers
     that ``headrace index --json`` prints. Raises ConfigError if records have no encoded images,
-    StorageError if the file cannot be written; bad records are counted and left out.
+    StorageError if the file cannot be written; bad records are counted and skipped.
     """
     begin = time.perf_counter()
     if next_to_data is not False:

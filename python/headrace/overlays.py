@@ -35,7 +35,7 @@ _NAMES = ("labels", "label", "category_ids", "categories", "class_ids", "classes
 
 
 def can_be_drawn(output: Mapping[str, Any]) -> bool:
-    """Whether a field, given by the engine's description of an output, is drawn, or names something
+    """Whether a field, given by the engine's description of an output, is drawn or labels what is
     drawn.
     """
     if output["kind"] == "boxes":

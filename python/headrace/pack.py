@@ -61,7 +61,7 @@ def pack(
     if it exists and is complete; ``headrace.jobs.merge(out)`` completes the job.
 
     It is written to ``out + ".partial"`` and renamed when it is complete. After an interruption,
-    the same call continues where it stopped. Returns the numbers that ``headrace pack --json``
+    the same call resumes where it stopped. Returns the numbers that ``headrace pack --json``
     prints.
     """
     if level not in LEVELS:

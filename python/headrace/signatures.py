@@ -26,7 +26,7 @@ _ANNOTATIONS = {
 }
 
 
-# Formats without a function of their name: list() is Python's, and pack() writes packs. open()
+# Formats without a function of their own name: list() is Python's, and pack() writes packs. open()
 # reads both.
 NOT_FUNCTIONS = {"list", "pack"}
 

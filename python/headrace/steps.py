@@ -238,13 +238,13 @@ def _arguments_of(function: Callable[..., Any], name: str) -> tuple[list[str], b
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         raise _WRONG_FUNCTION.error(
-            f"[{name}] its arguments are unknown",
+            f"[{name}] its signature is unknown",
             hint="wrap it: def step(image): return {'image': ...}",
         ) from None
     kinds = inspect.Parameter
     if any(p.kind in (kinds.VAR_POSITIONAL, kinds.POSITIONAL_ONLY) for p in parameters):
         raise _WRONG_FUNCTION.error(
-            f"[{name}] its arguments have no names",
+            f"[{name}] its arguments are not named",
             hint="wrap it: def step(image): return {'image': ...}",
         )
     named = [p for p in parameters if p.kind is not kinds.VAR_KEYWORD and p.default is kinds.empty]
@@ -252,7 +252,7 @@ def _arguments_of(function: Callable[..., Any], name: str) -> tuple[list[str], b
     if not inputs:
         raise _WRONG_FUNCTION.error(
             f"[{name}] takes no field",
-            hint="give its fields as arguments: def step(image, rng): ...",
+            hint="name its fields as arguments: def step(image, rng): ...",
         )
     return inputs, any(p.name == "rng" for p in parameters)
 

@@ -147,7 +147,7 @@ def _bind(
         )
     if len(args) > len(params):
         raise _WRONG_CALL.error(
-            f"[{record['name']}] takes {len(params)} arguments at most (got {len(args)})",
+            f"[{record['name']}] takes at most {len(params)} arguments (got {len(args)})",
             hint=f"{record['name']}{signature(record)}",
         )
     bound = {param["name"]: value for param, value in zip(params, args, strict=False)}

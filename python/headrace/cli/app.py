@@ -23,7 +23,7 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
-        rich_markup_mode=None,  # plain text: keeps the lines of examples and splits no words
+        rich_markup_mode=None,  # plain text: keeps line breaks in examples and does not split words
         context_settings={"help_option_names": ["-h", "--help"]},
         epilog="Exit codes: 0 success, 1 a problem was found, 2 usage error, 3 data error, 4 "
         "environment error.",

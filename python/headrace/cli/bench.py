@@ -57,7 +57,12 @@ def run(
     ] = PixelType.float32,
     batch_size: Annotated[int, typer.Option(metavar="N", min=1)] = 128,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of threads; default: the cores available to this process.",
+        ),
     ] = None,
     epochs: Annotated[
         int, typer.Option(metavar="N", min=1, help="Epochs to time, after a warm-up epoch.")
@@ -66,10 +71,10 @@ def run(
         int, typer.Option(metavar="N", min=1, help="Read the source N times per epoch.")
     ] = 1,
     seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Seed of the order and of random transforms.")
+        int, typer.Option(metavar="N", min=0, help="Seed for the order and random transforms.")
     ] = 0,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Use the first N records.")
+        int | None, typer.Option(metavar="N", min=1, help="Use only the first N records.")
     ] = None,
     device: Annotated[
         str | None,
@@ -88,7 +93,7 @@ def run(
 
     The first epoch is a warm-up: its batches are hashed, but not timed.
 
-    The rate is the median of the timed epochs after it.
+    The rate is the median of the timed epochs.
     """
     from headrace.insight.measure.processes import PeakMemory
 
@@ -97,7 +102,7 @@ def run(
     keywords.update(batch_size=batch_size, threads=threads, seed=seed)
     preset = preset or default_for(opened)
     if device and preset == "raw":
-        output.fail("headrace: --device takes batches, and --preset raw makes none", output.USAGE)
+        output.fail("headrace: --device copies batches, but --preset raw makes none", output.USAGE)
     loader, records = make_loader(
         opened, preset, size, dtype.value, repeat, limit, keywords, device
     )
@@ -107,7 +112,7 @@ def run(
     result["peak_pss_mib"] = None if peak.mib is None else round(peak.mib, 1)
     loader.close()
     if not result["images_per_second"]:
-        output.fail("headrace: nothing was measured: every record was left out", output.DATA)
+        output.fail("headrace: nothing was measured: no record could be used", output.DATA)
     if json:
         output.print_json(result)
     else:
@@ -197,7 +202,7 @@ def measure(loader: Any, records: int, epochs: int, start: float, done: Any) -> 
     }
 
 
-# In separate functions, so that no batch is held when the next epoch begins.
+# In separate functions, so that no batch is held when the next epoch starts.
 
 
 def hashed_epoch(loader: Any, digest: Any, done: Any) -> tuple[float, int]:
@@ -221,7 +226,9 @@ def timed_epoch(loader: Any, before: int, done: Any) -> int:
 
 
 def add_to_hash(digest: Any, batch: Any) -> int:
-    """Adds every value of a batch, in the order of its fields; returns the number of records."""
+    """Adds every value of a batch to the hash, in the order of its fields; returns the number of
+    records.
+    """
     import numpy as np
 
     for field in batch:

@@ -32,7 +32,12 @@ def run(
     to: Annotated[str, typer.Option("--to", help="Format to write.", **output.one_of(names()))],
     shards: Annotated[int, typer.Option(metavar="N", min=1, help="Number of files to write.")] = 1,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of threads; default: the cores available to this process.",
+        ),
     ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read the output back and compare.")
@@ -50,10 +55,10 @@ def run(
     """Convert a dataset to another container format.
 
     Order and encoded images are unchanged, except that cameras of a LeRobot dataset become
-    videos, with loss unless --set lossless=true or images=image is given. After an interruption
-    the same command continues where it stopped (hdf5 and lerobot start over). Exit code 3 if a
-    record was bad: an unreadable one stops the command, a file that is not an image is written
-    unchanged and listed.
+    videos, with loss unless --set lossless=true or images=image is given. After an interruption,
+    the same command resumes where it stopped (hdf5 and lerobot start over). Exit code 3 if a record
+    was bad: an unreadable one stops the command, a file that is not an image is written unchanged
+    and listed.
     """
     opened = output.open_source(source)
     import headrace
@@ -87,7 +92,7 @@ def run(
 
 
 def _options_of(pairs: list[str], to: str) -> dict[str, Any]:
-    """NAME=VALUE, of which lists of names can be repeated."""
+    """Options of the form NAME=VALUE; those that take lists of names can be repeated."""
     lists = {option.name for option in container(to).options if option.kind == "names"}
     given: dict[str, Any] = {}
     for pair in pairs:

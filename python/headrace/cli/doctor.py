@@ -72,7 +72,8 @@ def run(
         str | None,
         typer.Option(
             metavar="FILE.py:NAME",
-            help="Use these transforms: a list, a dict by field, or a function returning one.",
+            help="Use these transforms: a list, a dict of lists by field, or a function that "
+            "returns one.",
         ),
     ] = None,
     size: Annotated[
@@ -80,7 +81,12 @@ def run(
     ] = 224,
     batch_size: Annotated[int, typer.Option(metavar="N", min=1)] = 64,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of threads; default: the cores available to this process.",
+        ),
     ] = None,
     seconds: Annotated[
         float, typer.Option(metavar="N", min=0.1, help="Approximate duration in seconds.")
@@ -89,8 +95,8 @@ def run(
         str | None,
         typer.Option(
             metavar="FILE.py:NAME|TIME",
-            help="Your training step: a function that takes a batch. It is actually executed. Or "
-            "the duration of a simulated step: 2ms, 40us/record.",
+            help="Your training step: a function that takes a batch. It really runs. Or the "
+            "duration of a simulated step: 2ms, 40us/record.",
         ),
     ] = None,
     device_copy: Annotated[
@@ -177,14 +183,14 @@ def run(
 
     if system:
         if source or script or module:
-            output.fail("headrace: --system takes no SOURCE and no script", output.USAGE)
+            output.fail("headrace: --system takes neither a SOURCE nor a script", output.USAGE)
         return doctor_system.show(json)
     if script is None and module is None and source and is_script(source[0]):
         script, source = source[0], source[1:]
     if script is not None or module is not None:
         doctor_script.examine(script, module, source or (), seconds, patience, skip or (), show)
     if source is None or len(source) != 1:
-        output.fail("headrace: doctor takes one SOURCE, or --script FILE.py", output.USAGE)
+        output.fail("headrace: give one SOURCE, or --script FILE.py", output.USAGE)
     called = step_named(step, device_copy)
     opened = output.open_source(source[0], **kinds_from(kinds))
     if nodes is not None:

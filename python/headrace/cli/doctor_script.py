@@ -25,8 +25,8 @@ def examine(
     skip: Iterable[str],
     show: Callable[[Report], int],
 ) -> NoReturn:
-    """Ends this process with the exit code that ``show`` gives the report, regardless of threads,
-    processes and exit handlers left by the script.
+    """Ends this process with the exit code that ``show`` returns for the report, regardless of
+    threads, processes and exit handlers left by the script.
     """
     from headrace.errors import Error
     from headrace.insight.measure.rendezvous import place_from

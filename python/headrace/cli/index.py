@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace index SOURCE`: indexes where the rows of each JPEG begin, or remote records."""
+"""`headrace index SOURCE`: indexes where the rows of each JPEG start, or where remote records
+are.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,12 @@ def run(
         ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of threads; default: the cores available to this process.",
+        ),
     ] = None,
     part: PartOption = None,
     local: Annotated[
@@ -80,7 +87,7 @@ def print_next_to_data(result: dict[str, Any], source: str, json: bool) -> None:
     for file in result["files"]:
         new = output.size_text(file["bytes"]) if file["is_new"] else "existed already"
         output.headline(file["path"], f"{new} ({result['seconds']:.1f} s)")
-    console.print("[dim]It is used from now on when this dataset is opened.[/]")
+    console.print("[dim]It will be used whenever this dataset is opened.[/]")
 
 
 def print_result(result: dict[str, Any], named: bool) -> None:
@@ -102,4 +109,4 @@ def print_result(result: dict[str, Any], named: bool) -> None:
         example = f"Loader(..., index={result['file']!r})"
         console.print(f"[dim]use it:[/] {escape(example)}", soft_wrap=True)
     else:
-        console.print("[dim]Loaders of this dataset will use it from now on.[/]")
+        console.print("[dim]Loaders of this dataset will use it.[/]")

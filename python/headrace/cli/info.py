@@ -110,8 +110,7 @@ def describe(path: str, source: Any) -> dict[str, Any]:
 
 
 def video_facts(source: Any, most: int = 64) -> dict[str, Any] | None:
-    """Number, codecs, sizes, frames and seconds of the first videos; None if there are no
-    videos."""
+    """Number, codecs, sizes, frames and seconds of the first videos; None without videos."""
     from headrace import _core
 
     names = [field.name for field in source.schema if field.kind == "video"]

@@ -12,7 +12,7 @@ import typer
 from headrace.cli import output
 from headrace.loader.options import KEYWORDS
 
-# Options about images, for commands that decode them.
+# Options for commands that decode images.
 DECODING = ("damaged", "strict", "sixteen_bit", "page", "max_pixels")
 
 _Body = TypeVar("_Body", bound=Callable[..., Any])

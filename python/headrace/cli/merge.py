@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace merge DEST`: completes a job that was run in parts."""
+"""`headrace merge DEST`: joins the parts of a job into one dataset."""
 
 from __future__ import annotations
 

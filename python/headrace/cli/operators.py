@@ -31,7 +31,7 @@ def run(
 ) -> int:
     """List the transforms, or describe one.
 
-    Exit code 2 if the name is unknown; the message suggests an alternative.
+    Exit code 2 if the name is unknown; the message suggests a similar one.
     """
     from headrace import _core
     from headrace.absent import no_such_transform

@@ -22,7 +22,7 @@ from headrace.printable import for_terminal, printable
 PIPE_COLUMNS = 240
 GOOD, BAD_ANSWER, USAGE, DATA, ENVIRONMENT = 0, 1, 2, 3, 4
 INTERRUPTED = 130
-# Codes of errors about the output and its path, not about input, whichever class they have.
+# Codes of errors that concern the output and its path rather than the input, whatever their class.
 USAGE_CODES = ("HR0279", "HR0414", "HR0415", "HR0446", "HR0449", "HR0451", "HR0458")
 ENVIRONMENT_CODES = (
     *("HR0209", "HR0210", "HR0275", "HR0277", "HR0297", "HR0341"),
@@ -93,7 +93,7 @@ def exits() -> Iterator[None]:
         with warnings_as_lines():
             yield
     except BrokenPipeError:
-        # The reader of the pipe has exited (`| head`): not an error.
+        # The process that reads the pipe has exited (`| head`): not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(GOOD) from None
     except KeyboardInterrupt:
@@ -180,7 +180,7 @@ def open_source(path: str, **params: Any) -> Any:
 
 @contextmanager
 def _looking() -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar for a search that takes long. Yields the function that open() reports to."""
+    """A progress bar for a long search. Yields the function that open() reports to."""
     if not is_terminal(stderr=True):
         yield None
         return

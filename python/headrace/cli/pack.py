@@ -42,7 +42,12 @@ def run(
         int, typer.Option(metavar="N", min=1, max=99_999, help="Number of files to write.")
     ] = 1,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of threads; default: the cores available to this process.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing pack.")] = False,
     part: PartOption = None,
@@ -50,7 +55,7 @@ def run(
 ) -> int:
     """Write a dataset as a pack: lossless, faster to decode.
 
-    Every image is verified. After an interruption the same command continues where it stopped.
+    Every image is verified. After an interruption, the same command resumes where it stopped.
     """
     opened = [output.open_source(source) for source in sources]
     import headrace

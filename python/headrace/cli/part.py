@@ -21,7 +21,7 @@ PartOption = Annotated[
 
 def records_of(part: str, records: int, longer_first: bool = False) -> int:
     """How many records the part has, for the progress bar. longer_first: the first parts have one
-    record more, as in packs.
+    more record, as in packs.
     """
     from headrace.jobs.part import part_from
 

@@ -43,7 +43,12 @@ def run(
         bool, typer.Option("--recover", help="Scan the complete part of a truncated pack.")
     ] = False,
     threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Threads; default: the allowed cores.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of threads; default: the cores available to this process.",
+        ),
     ] = None,
     kinds: Kinds = None,
     part: PartOption = None,
@@ -223,8 +228,8 @@ class Scan:
         self.keywords = keywords  # of Loader
 
     def run(self, begin: int, end: int, size: int) -> int:
-        """Runs up to ``end`` or the first batch that is too large; a record that is too large alone
-        is bad.
+        """Runs up to ``end`` or the first batch that is too large; a record that is too large by
+        itself is bad.
         """
         import headrace
 
@@ -284,4 +289,4 @@ def print_bad(records: int, bad: list[dict[str, Any]], seconds: float, out: Path
     if out:
         console.print(f"written to {out}")
     if bad:
-        console.print("[dim]`headrace explain CODE` says what a code means.[/]")
+        console.print("[dim]`headrace explain CODE` explains a code.[/]")

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delivers batches on a device: copied ahead from any loader, or sliced from data that is resident
+"""Delivers batches on a device: copied ahead from any loader, or sliced from data that resides
 there.
 """

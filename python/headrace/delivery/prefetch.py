@@ -32,7 +32,7 @@ _NOT_RESUMABLE = declare(
     "config",
     "a prefetcher without resumable=True",
     "The source is some batches ahead of its consumer, so its own state_dict() would skip those "
-    "that were not received. With resumable=True its state is taken after every batch, and "
+    "that were not received. With resumable=True, its state is saved after every batch, and "
     "state_dict() gives the one that belongs to the last batch received.",
 )
 _OVER = declare(

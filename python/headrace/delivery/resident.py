@@ -154,7 +154,9 @@ def _source_of(data: Any, plain: bool) -> Source:
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{name} has {count}" for name, count in lengths.items())
-        raise _NOT_ARRAYS.error(f"{text} records", hint="the first axis of each is the record's")
+        raise _NOT_ARRAYS.error(
+            f"{text} records", hint="the first axis of each array is the record"
+        )
     columns = ColumnList()
     for name, array in arrays.items():
         is_picture = name.rstrip("s") in ("image", "mask") and array.dtype == np.uint8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader as Keras 3's DataAdapter, which ``fit``, ``evaluate`` and ``predict`` take unchanged.
+"""A loader as Keras 3's DataAdapter, which ``fit``, ``evaluate`` and ``predict`` accept.
 
 Keras has no public name for the class: it is in ``keras.src``, and covered by a test with Keras.
 """

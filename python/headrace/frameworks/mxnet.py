@@ -182,12 +182,12 @@ def _divided(
             raise _NOT_IN_A_BATCH.error(f"no field {name!r}", hint=did_you_mean(name, fields))
         if fields[name].is_list:
             raise _NOT_IN_A_BATCH.error(
-                f"{name!r} is delivered as a list", hint="leave it out with fields= or data="
+                f"{name!r} is delivered as a list", hint="exclude it with fields= or data="
             )
         if -1 in fields[name].shape:
             raise _NOT_IN_A_BATCH.error(
                 f"the shape of {name!r} differs between batches",
-                hint="leave it out with fields= or data=",
+                hint="exclude it with fields= or data=",
             )
     return tuple(data), tuple(label)
 

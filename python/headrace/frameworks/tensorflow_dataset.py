@@ -3,7 +3,7 @@
 
 Dataset.from_generator is not used: it does not know the number of batches, and reads ahead, so that
 the loader's state counts batches that were not used. Here a pass asks the loader once how many
-batches are left, then takes each with one call that returns its eager tensors.
+batches remain, then takes each with one call that returns its eager tensors.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@
     live         watches a running training
     demo         what `./dev demo` runs
 
-Nothing of it is imported before one of these functions is called, and no loader imports it.
+None of it is imported before one of these functions is called, and no loader imports it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def doctor(
     verify: bool | str = False,
     progress: Tell = lambda name, number: None,
 ) -> Report:
-    """Examines a loader: does training wait for data, for which part of loading, and what would
+    """Examines a loader: does training wait for data, which part of loading is slow, and what would
     help?
 
     Works on a headrace.Loader, on torch's DataLoader and, with less detail, on any iterable. The
@@ -56,21 +56,21 @@ def doctor(
         step: called with each batch, as in your loop. It actually trains; without a step, the
             report covers only what limits the loader, not waiting.
         seconds: approximate duration. If a batch takes longer, the doctor waits for it.
-        skip: names of experiments to leave out: host, ceiling, real, cached, cold, storage,
+        skip: names of experiments to skip: host, ceiling, real, cached, cold, storage,
             decode, samples, copy, regions, remedies.
         model, optimizer: their state_dict(), training flags and gradients are restored, and their
             parts of the step are timed; ``hr.region`` names other parts.
         sweep: also try other numbers of threads, or of a DataLoader's workers; adds 50 % to the
             duration.
-        patience: seconds that an experiment may exceed its time before the doctor gives up; also
-            how long ranks wait for each other.
+        patience: seconds by which an experiment may exceed its time before the doctor gives up;
+            also how long ranks wait for each other.
         ranks: if RANK and WORLD_SIZE are set, as by torchrun, all ranks must call this at the same
             place; they make the same number of steps and are compared.
-        verify: afterwards actually apply a remedy, for another half of ``seconds``, and report its
-            gain next to the predicted one: True for the first, or its name ("pack", "threads",
-            "without Resize"). It runs on a copy of the loader; a pack or an index is made in a
-            temporary folder, in at most two minutes, and removed.
-        progress: called with the name and number of each experiment as it begins.
+        verify: afterwards apply a remedy, for another half of ``seconds``, and report its gain next
+            to the predicted one: True for the first, or its name ("pack", "threads", "without
+            Resize"). It runs on a copy of the loader; a pack or an index is made in a temporary
+            folder, in at most two minutes, and removed.
+        progress: called with the name and number of each experiment as it starts.
 
     Returns a Report: ``print`` it. Ctrl-C ends it early with the measurements so far. Raises
     ConfigError if loader is not iterable, for an unknown name in skip or verify, or if seconds is
@@ -130,9 +130,9 @@ def watch(
         loader: what the training loop iterates. It is restored when the context ends.
         every: seconds between status lines on standard error: updated in place on a terminal, at
             most one per minute elsewhere. None: no line. With several ranks, only the first writes.
-        warn: if more than this share of the time (0 to 1) is spent waiting for data, a
-            headrace.Warning says once that the input has begun to stall. None: never.
-        port: serve metrics for Prometheus at http://host:port/metrics; 0 chooses a free port, given
+        warn: if more than this share of the time (0 to 1) is spent waiting for data, one
+        headrace.Warning reports that the input has begun to stall. None: never. port: serve metrics
+        for Prometheus at http://host:port/metrics; 0 chooses a free port, given
             by ``seen.port``. None: no server.
         host: address to listen on; by default only this machine can connect.
         name: name of the loader, in the status line and as a label of the metrics.

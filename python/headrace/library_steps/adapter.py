@@ -110,7 +110,7 @@ def check_sizes(fields: Kinds, values: list[Any]) -> None:
     canvas = canvas_of(fields, values)
     for field, value in zip(fields, values, strict=True):
         if field.kind in LYING_PIXELS and value.size > 0 and value.shape[-2:] != canvas:
-            raise ValueError(f'"{field.name}" is {value.shape[-2:]}, and the image is {canvas}')
+            raise ValueError(f'"{field.name}" is {value.shape[-2:]}, but the image is {canvas}')
 
 
 def check_rows(fields: Kinds, before: list[Any], after: list[Any], hint: str) -> None:

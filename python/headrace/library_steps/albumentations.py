@@ -164,7 +164,7 @@ def _given(field: Taken, value: Any) -> dict[str, Any]:
     if field.kind == "boxes":
         if value.dtype.kind != "f":
             raise TypeError(
-                f"{field.name} is {value.dtype}, and Albumentations computes in float32: "
+                f"{field.name} is {value.dtype}, but Albumentations computes in float32: "
                 "deliver floats, or use the transforms of Headrace"
             )
         return {"bboxes": _numbered(value.reshape(-1, 4))}

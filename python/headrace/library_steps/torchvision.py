@@ -218,7 +218,7 @@ def _check_together(fields: Kinds, given: list[Any], out: list[Any]) -> None:
         if field.kind == "boxes" and hasattr(after, "canvas_size"):
             if after.format != before.format:
                 raise ValueError(
-                    f'"{field.name}" came back as {after.format.value}, and is '
+                    f'"{field.name}" was returned as {after.format.value}, but is '
                     f"{before.format.value}: end with "
                     f"v2.ConvertBoundingBoxFormat({before.format.value!r})"
                 )
@@ -229,7 +229,7 @@ def _check_together(fields: Kinds, given: list[Any], out: list[Any]) -> None:
             continue
         if before_it == canvas and lies != now and after.numel() > 0:
             raise ValueError(
-                f'"{field.name}" was returned for an image of {lies}, and the image is {now}: '
+                f'"{field.name}" was returned for an image of {lies}, but the image is {now}: '
                 "only one of them was transformed"
             )
 
@@ -241,8 +241,8 @@ def _unwrapped(field: Taken, before: Any, after: Any) -> Any:
     if field.kind == "keypoints" and before.shape[-1] > 2:
         if after.shape[:-1] != before.shape[:-1]:
             raise ValueError(
-                f'"{field.name}" came back as {tuple(after.shape)}, so the values of points other '
-                f"than x and y cannot be matched with {before.shape}: keep all points"
+                f'"{field.name}" was returned as {tuple(after.shape)}, so the values of points '
+                f"other than x and y cannot be matched with {before.shape}: keep all points"
             )
         rest = torch.from_numpy(before[..., 2:]).to(after.dtype)
         return torch.cat([after.as_subclass(torch.Tensor), rest], -1)

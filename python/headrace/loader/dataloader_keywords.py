@@ -103,7 +103,7 @@ KEYWORDS = {
                 "by the engine; any other one is called on the "
                 "records of each finished batch of `.torch()` "
                 "([Collate functions](collate-functions.md)), and "
-                '`collate="default"` leaves it out: fields are stacked; those that '
+                '`collate="default"` omits it: fields are stacked; those that '
                 "differ in shape are padded, packed or delivered as lists, depending on "
                 '`ragged=`, and `batch.per_record("boxes", "labels")` is a list of dictionaries',
             ),

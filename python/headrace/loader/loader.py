@@ -42,7 +42,7 @@ _PATIENCE = 1.0  # seconds that close() waits for a consumer that is asked to le
 
 
 class _Unused(NamedTuple):
-    """The present iterator, before its first batch was requested."""
+    """The current iterator, if its first batch has not been requested yet."""
 
     number: int  # of the iteration's turn
     form: Form

@@ -241,12 +241,12 @@ def error_budget(value: Any) -> Budget:
     if value is None:
         return Budget(_RECORDS["error_budget"]["default"], _RECORDS["error_rate"]["default"])
     if isinstance(value, tuple) and len(value) == 2:
-        [share_of_records] = numbers("error_budget as a share", value[1:])
+        [share_of_records] = numbers("error_budget as a fraction", value[1:])
         return Budget(integer("error_budget", value[0]), error_budget(share_of_records).share)
     if isinstance(value, float) and 0 <= value <= 1:
         return Budget(INT64, value)
     if isinstance(value, float):
-        raise BAD_VALUE.error(f"error_budget as a share is between 0 and 1 (got {value!r})")
+        raise BAD_VALUE.error(f"error_budget as a fraction must be between 0 and 1 (got {value!r})")
     return Budget(integer("error_budget", value), 1.0)
 
 

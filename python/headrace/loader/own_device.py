@@ -37,7 +37,7 @@ def own_index(count: int, environment: Mapping[str, str] | None = None) -> int:
     seen = f" of CUDA_VISIBLE_DEVICES={visible}" if visible else ""
     devices = "1 CUDA device" if count == 1 else f"{count} CUDA devices"
     raise _NONE_LEFT.error(
-        f"LOCAL_RANK is {rank}, and this process sees {devices}{seen}",
+        f"LOCAL_RANK is {rank}, but this process sees {devices}{seen}",
         hint=f"start one process per device: torchrun --nproc-per-node {count}; or name a device: "
         '"cuda:0"',
     )

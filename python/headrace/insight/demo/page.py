@@ -148,7 +148,7 @@ def losses(values: list[float]) -> Chart:
 
     words = Words(
         "Loss",
-        f"After {len(values)} steps the loss is {means[-1][1]:.3f}, it began at "
+        f"After {len(values)} steps the loss is {means[-1][1]:.3f}; it started at "
         f"{means[0][1]:.3f}. Dots: one step; line: the mean of {SMOOTH}.",
         ("step", "loss"),
         [(str(i), f"{value:.4f}") for i, value in enumerate(values)],

@@ -27,7 +27,7 @@ def make_trainer(classes: int, use_torch: bool) -> Trainer:
 
 
 class TorchTrainer:
-    """Four convolutions and a linear layer; on the GPU if there is one, otherwise on one core."""
+    """Four convolutions and a linear layer; on a GPU if available, otherwise on one core."""
 
     def __init__(self, classes: int) -> None:
         import torch

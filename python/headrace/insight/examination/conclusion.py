@@ -64,8 +64,8 @@ def _note_bad_records(found: Findings) -> None:
         bad = {entry["record"] for entry in found.ours.quarantine}
         if bad:
             found.note(
-                f"Records that cannot be read or decoded: {len(bad):,}. They were left out or "
-                "replaced; headrace scan SOURCE lists them."
+                f"Records that cannot be read or decoded: {len(bad):,}. They were skipped or "
+                f"replaced; headrace scan SOURCE lists them."
             )
 
 

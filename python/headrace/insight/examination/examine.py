@@ -23,7 +23,7 @@ BAD_SKIP = declare(
     "HR0900",
     "config",
     "unknown experiment",
-    "skip= names experiments of the doctor to leave out. The message lists them.",
+    "skip= names experiments that the doctor should skip. The message lists them.",
 )
 NOT_ITERABLE = declare(
     "HR0901",

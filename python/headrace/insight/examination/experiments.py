@@ -143,7 +143,7 @@ def read_storage(found: Findings, seconds: float) -> None:
         "record bytes": seen.record_bytes,
         "random reads per second": seen.random_rates,
         "sequential bytes per second": seen.sequential_bytes,
-        "from": "the disk, as far as can be told" if seen.cold else "the disk or the page cache",
+        "from": "probably the disk" if seen.cold else "the disk or the page cache",
     }
     if found.reads is not None and raw is not None:
         found.reads = found.reads._replace(small_files=raw.small_files)

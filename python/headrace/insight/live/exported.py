@@ -49,10 +49,10 @@ def _stages(moment: Moment) -> Samples:
 
 
 EXPORTED = (
-    _one("batches_total", "Batches that the loop took.", lambda m: m.now.figures.batches),
-    _one("records_total", "Records in these batches.", lambda m: m.now.figures.records),
+    _one("batches_total", "Batches taken by the loop.", lambda m: m.now.figures.batches),
+    _one("records_total", "Records taken by the loop.", lambda m: m.now.figures.records),
     _one("epochs_total", "Completed epochs.", lambda m: m.now.figures.epochs),
-    _one("waiting_seconds", "Seconds that the current wait has lasted.",
+    _one("waiting_seconds", "Duration of the current wait in seconds.",
          lambda m: m.now.figures.waiting),
     _one("first_batch_seconds", "Seconds until the first batch.",
          lambda m: m.now.figures.first_batch),

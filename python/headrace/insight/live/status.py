@@ -77,7 +77,7 @@ class Writer:
             else:
                 stream.write(text + "\n")
                 stream.flush()
-        except (OSError, ValueError):  # closed, or no longer read
+        except (OSError, ValueError):  # closed, or without a reader
             pass
 
     def end(self) -> None:

@@ -48,7 +48,7 @@ class Price:
 
     name: str
     seconds: float
-    spread: float  # the seconds by which repeated measurements differ
+    spread: float  # the difference between repeated measurements, in seconds
 
 
 @dataclasses.dataclass(frozen=True)

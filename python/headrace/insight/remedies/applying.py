@@ -29,8 +29,8 @@ from headrace.sources import Source, subset
 
 Tell = Callable[[str, int], object]
 
-_YOURS = "this changes your data or your code, which is up to you: make the change and run again"
-_LONGEST = 120.0  # seconds of preparation; records beyond that are left out
+_YOURS = "this changes your data or your code: make the change yourself and run the doctor again"
+_LONGEST = 120.0  # seconds of preparation; records beyond that are not used
 _FEW = 16  # records used to estimate how long it takes
 _FREE = 0.9  # fraction of a folder's free bytes that may be used
 _OWN = ("resident", "cache", "shard", "sampler")  # keywords that examinations otherwise change
@@ -76,7 +76,7 @@ def _made(found: Findings, name: str, tell: Tell, stack: contextlib.ExitStack) -
 
 def _prefetched(found: Findings, name: str) -> Any:
     if found.once:
-        raise CannotBe("the loader can be iterated once only")
+        raise CannotBe("the loader can be iterated only once")
     if found.ours is not None:
         return found.ours.torch("cuda")
     from headrace.delivery.prefetch import prefetch
@@ -188,6 +188,6 @@ def _make_sure_of_room(needed: int) -> None:
     free = shutil.disk_usage(place).free
     if needed > _FREE * free:
         raise CannotBe(
-            f"it takes {needed / 1e9:,.1f} GB in {place}, where {free / 1e9:,.1f} GB are free; set "
+            f"it takes {needed / 1e9:,.1f} GB in {place}, which has {free / 1e9:,.1f} GB free; set "
             "TMPDIR to another folder"
         )

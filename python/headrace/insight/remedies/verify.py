@@ -44,7 +44,7 @@ _WORDS = {  # names that select a remedy, by prefix and suffix of its title
     "headrace": "Headrace instead",
 }
 _ROUNDS = 4
-_NOT_TRIED = "it was not predicted: it does not apply, or seconds= left no time to try it"
+_NOT_TRIED = "its gain was not predicted: it does not apply, or seconds= was too short to try it"
 
 
 def check(name: bool | str) -> None:

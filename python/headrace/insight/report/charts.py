@@ -56,8 +56,8 @@ def shares(report: Results) -> Chart | str:
     seen = waits.mean / (waits.mean + steps.mean) if waits and steps and steps.mean > 0 else stall
     if finite(seen) and stall - seen > _APART:  # a device works asynchronously, which hides waits
         told += (
-            " This is how far it is below the rate of the step alone; the process itself waited "
-            f"{percent(seen)}."
+            " This is how far the loop is below the rate of the step alone; the process itself "
+            f"waited {percent(seen)}."
         )
     return Chart(
         "Shares of the loop's time",
@@ -145,7 +145,7 @@ def predictions(report: Results) -> Chart | str:
         return (
             "Data is not the limit, so no remedies were considered."
             if report.verdict in ("fed", "consumer")
-            else "No remedy that was tried promises a gain."
+            else "None of the remedies tried is expected to help."
         )
     shown = found[:_MOST]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first five lines of a report: they need no knowledge of loaders."""
+"""The first five lines of a report, readable without knowledge of loaders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _SLOWED = 0.8  # a step below this fraction of its rate alone counts as slowed down
 _SENTENCES = {
-    "fed": "Your training is fed: data is ready when it is needed.",
+    "fed": "Your training is fed: data is ready when needed.",
     "consumer": "Your training step is the limit, not the data.",
     "unsure": "No verdict: the measurements do not agree on one.",
 }
@@ -28,7 +28,7 @@ _LIMITS = {
     "collate": "assembling records into a batch takes longest",
     "memory": "its memory limit allows too few records in parallel",
     "copy": "copying it to the device takes longest",
-    "rank": "one rank gets its data late, and the others wait for that rank",
+    "rank": "one rank receives its data late, and the others wait for it",
 }
 
 
@@ -90,7 +90,7 @@ def _waiting(report: Results) -> str:
 def _cause(report: Results) -> str:
     detail = report.detail
     if detail is None:
-        return "Its limit is unknown."
+        return "Its rate limit is unknown."
     if report.verdict == "consumer" or report.verdict == "fed":
         if not math.isfinite(detail.margin):
             return "The data comes so fast that it is never the limit."
@@ -108,7 +108,7 @@ def _cause(report: Results) -> str:
         return f"Its limit cannot be distinguished from noise{told}."
     text = f"The limit is {detail.cause}"
     if math.isfinite(detail.margin):
-        text += f"; without it the next limit comes at {1 + detail.margin:.1f} times the rate"
+        text += f"; without it, the next limit is at {1 + detail.margin:.1f} times the rate"
     return text + "."
 
 
@@ -123,7 +123,7 @@ def _advice(report: Results) -> str:
     if report.verdict in ("fed", "consumer"):
         return "The data needs no change: a faster loader would not help."
     if not report.predictions:
-        return "No remedy that was tried promises a gain."
+        return "None of the remedies tried is expected to help."
     best = report.predictions[0]
     return (
         f"First to try: {best.name} ({best.what}), for {number(best.low)} to "

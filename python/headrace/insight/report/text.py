@@ -179,7 +179,7 @@ def copy_lines(report: Results) -> list[tuple[str, ...]]:
         (COPIES.get(name, name), f"{size(rate)}/s") for name, rate in report.copies.items()
     ]
     if report.copy_hidden is not None:
-        rows.append(("hidden behind steps", f"{report.copy_hidden:.0%}"))
+        rows.append(("overlapped with steps", f"{report.copy_hidden:.0%}"))
     return rows
 
 
@@ -196,7 +196,7 @@ def _sweep_lines(report: Results) -> list[tuple[str, ...]]:
 
 
 def _region_lines(report: Results) -> list[tuple[str, str]]:
-    """Regions, indented below their parents; those that take almost no time are left out."""
+    """Regions, indented below their parents; those that take almost no time are omitted."""
     return [
         (
             "  " * (len(region.path) - 1) + region.name,

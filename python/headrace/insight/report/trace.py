@@ -3,7 +3,7 @@
 
 Tracks: the experiments, and the training loop with its waits and steps; a counter: memory. Values
 that were only measured as sums (the engine's stages, for example) have no position in time and are
-left out. Format: "Trace Event Format", Google, 2016; ts and dur are microseconds since
+omitted. Format: "Trace Event Format", Google, 2016; ts and dur are microseconds since
 baseTimeNanoseconds, which is Unix time, as PyTorch's profiler writes it.
 """
 

@@ -43,7 +43,7 @@ NO_LOADER = declare(
     "HR0905",
     "config",
     "no loader was iterated",
-    "The script ended, or its time ran out, before it iterated a torch DataLoader or a Headrace "
+    "The script ended, or the time ran out, before it iterated a torch DataLoader or a Headrace "
     "loader on its main thread. Any other iterable can be examined with hr.doctor(loader, step) "
     "in a few lines of Python.",
 )
@@ -101,10 +101,10 @@ def told_before(program: Program, seconds: float) -> str:
     return (
         f"headrace doctor runs {program.name}, measures its loop for about {0.4 * seconds:.0f} "
         "seconds, and stops it.\n"
-        "  Run it in a scratch folder: files that it makes stay, and are named at the\n"
-        "  end; overwritten ones are restored. Downloads and what other\n"
-        "  processes do are not undone.\n"
-        f"  Switched off: {', '.join(harmless.TRACKERS)}.\n"
+        "  Run it in a scratch folder: files that it creates remain, and are listed at the\n"
+        "  end; overwritten ones are restored. Downloads and the effects\n"
+        "  of other processes are not undone.\n"
+        f"  Disabled: {', '.join(harmless.TRACKERS)}.\n"
     )
 
 
@@ -202,7 +202,7 @@ class _Examination:
         if end.text:
             found.note(end.text)
         if self._rendezvous is not None and (end.failed or end.stopped):
-            self._rendezvous.leave(f"has left: {end.text or 'it was interrupted'}")
+            self._rendezvous.leave(f"is gone: {end.text or 'it was interrupted'}")
         found.report.failed = end.failed
         names = [name for name in self._names if name not in ("ceiling", "cached")]
         if loop is not None:
@@ -262,7 +262,7 @@ class _Examination:
 
     def _nothing(self, end: End) -> Exception:
         if self._rendezvous is not None:
-            self._rendezvous.leave(f"has left: {end.text or 'its script iterates no loader'}")
+            self._rendezvous.leave(f"is gone: {end.text or 'its script does not iterate a loader'}")
         if end.failed and not self._limit.expired:
             return DOES_NOT_RUN.error(end.text.rstrip("."))
         text = f"{self._program.name} has ended" if not end.text else end.text
