@@ -421,7 +421,7 @@ def test_files_are_restored_and_experiment_trackers_disabled(tmp_path: Path) -> 
         """,
     )
     assert "Run it in a scratch folder" in done.err and "Weights & Biases" in done.err
-    assert done.err.index("Switched off") < done.err.index("wandb None disabled")
+    assert done.err.index("Disabled") < done.err.index("wandb None disabled")
     assert (tmp_path / "best.pt").read_bytes() == b"the weights of last week"
     assert (tmp_path / "old.txt").read_text() == "old"
     assert (tmp_path / "gone.txt").read_text() == "still needed"

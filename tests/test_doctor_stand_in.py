@@ -179,7 +179,7 @@ def test_a_copy_hidden_by_the_step_is_not_the_limit(clock: VirtualClock) -> None
     report = examined(clock, 0.0001, step)
     assert report.verdict == "consumer"
     assert report.copy_hidden == pytest.approx(1, abs=0.1)
-    assert "hidden behind steps" in str(report)
+    assert "overlapped with steps" in str(report)
 
 
 def test_a_slow_loader_is_not_mistaken_for_a_slow_copy(clock: VirtualClock) -> None:

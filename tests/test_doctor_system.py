@@ -45,7 +45,7 @@ def test_the_text_fits_a_terminal_and_names_the_topics() -> None:
 def test_a_source_given_with_system_is_an_error(tmp_path: Path) -> None:
     done = run_command("doctor", "--system", str(tmp_path))
     assert done.returncode == 2
-    assert "--system takes no SOURCE" in done.stderr
+    assert "--system takes neither a SOURCE" in done.stderr
 
 
 def test_variables_that_may_be_secrets_are_not_shown() -> None:

@@ -179,7 +179,7 @@ class Widen(v2.Transform):
 def test_boxes_of_another_canvas_or_format_are_detected() -> None:
     source, _ = opened(("image", "boxes"))
     step = T.Python(Widen(), returns={"image": OPEN["image"]})
-    with pytest.raises(hr.DataError, match=r"was returned for an image of \(24, 32\), and the"):
+    with pytest.raises(hr.DataError, match=r"was returned for an image of \(24, 32\), but the"):
         through(source, [step])
     with pytest.raises(hr.ConfigError, match="would be returned as xywh") as raised:
         hr.Loader(source, [v2.ConvertBoundingBoxFormat("XYWH")], batch_size=1, ragged="list")

@@ -42,8 +42,8 @@ def test_cuda_is_the_device_of_the_process(
 @pytest.mark.parametrize(
     ("count", "environment", "said"),
     [
-        (2, {"LOCAL_RANK": "2"}, "LOCAL_RANK is 2, and this process sees 2 CUDA devices"),
-        (1, {"LOCAL_RANK": "1"}, "LOCAL_RANK is 1, and this process sees 1 CUDA device"),
+        (2, {"LOCAL_RANK": "2"}, "LOCAL_RANK is 2, but this process sees 2 CUDA devices"),
+        (1, {"LOCAL_RANK": "1"}, "LOCAL_RANK is 1, but this process sees 1 CUDA device"),
         (
             2,
             {"LOCAL_RANK": "4", "CUDA_VISIBLE_DEVICES": "0,GPU-1d8fe0f5"},

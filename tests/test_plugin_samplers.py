@@ -131,7 +131,10 @@ def test_epochs_may_be_shorter_or_longer_than_the_dataset(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("lie", "message"),
     [
-        ({"ORDER": "outside"}, "the record 10 at position 9 of epoch 0, and there are 10"),
+        (
+            {"ORDER": "outside"},
+            "the record 10 at position 9 of epoch 0, but the number of records is 10",
+        ),
         ({"ORDER": "negative"}, "the record -7 at position 0"),
         ({"ORDER": "repeated"}, "the record 0 twice, again at position 9 of epoch 0"),
         ({"ORDER": "leaves_one"}, "the record -1 at position 9"),

@@ -255,7 +255,7 @@ def test_impossible_options_are_refused_before_a_thread_starts(
 
 def test_a_field_of_the_records_with_a_companions_name_is_refused() -> None:
     records = [{"boxes": each["boxes"], "boxes_lengths": 1} for each in RECORDS]
-    with pytest.raises(hr.ConfigError, match="leave it out with fields="):
+    with pytest.raises(hr.ConfigError, match="exclude it with fields="):
         loader(records=records, ragged="pad")
     batch = next(iter(loader(records=records, ragged="pad", fields="boxes")))
     assert batch.boxes_lengths.tolist() == [3, 0, 5, 1]

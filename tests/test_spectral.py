@@ -237,7 +237,7 @@ def test_known_lengths_give_known_shapes() -> None:
 
 def test_audio_clips_that_a_step_cannot_take_are_refused() -> None:
     short = noises(1, 1, 200)
-    with pytest.raises(hr.ConfigError, match=r"HR0510.*200 frames, and 200 are mirrored"):
+    with pytest.raises(hr.ConfigError, match=r"HR0510.*200 frames, but 200 are mirrored"):
         through(short, T.Spectrogram())
     with pytest.raises(hr.ConfigError, match=r"HR0510.*fewer than the 400 of a transform"):
         through(short, T.Spectrogram(center=False))

@@ -105,7 +105,7 @@ def test_megatron_indexes_give_the_document_ends(tmp_path: Path, dtype: str) -> 
         source = hr.open(given, window=None)
         wanted = [document for document in documents if len(document)]
         assert [record["tokens"].tolist() for record in source] == [d.tolist() for d in wanted]
-        assert "2 empty documents left out" in repr(source)
+        assert "2 empty documents skipped" in repr(source)
         assert source.lengths("tokens").tolist() == [3, 1, 40, 7]
         flat = np.concatenate(documents).astype(np.int64)
         np.testing.assert_array_equal(hr.open(given, window=50)[0]["targets"], flat[1:51])
@@ -163,7 +163,7 @@ def test_windows_never_cross_files(tmp_path: Path) -> None:
         for record, (tokens, targets) in zip(source, expected, strict=True):
             np.testing.assert_array_equal(record["tokens"], tokens)
             np.testing.assert_array_equal(record["targets"], targets)
-    assert "from 74 uint16 tokens, 7 left out" in repr(source)
+    assert "from 74 uint16 tokens, 7 skipped" in repr(source)
     assert source.key(5) == "part-2.bin:0"
 
 
@@ -171,7 +171,7 @@ def test_files_too_short_for_a_window_are_named(tmp_path: Path) -> None:
     some_tokens(40).tofile(tmp_path / "a.bin")
     some_tokens(8).tofile(tmp_path / "b.bin")
     (tmp_path / "c.bin").write_bytes(b"")
-    with pytest.warns(hr.Warning, match=r"2 files of tokens .* left out \(8 tokens\).*b\.bin"):
+    with pytest.warns(hr.Warning, match=r"2 files of tokens .* skipped \(8 tokens\).*b\.bin"):
         assert len(hr.tokens(tmp_path, window=8)) == 4
 
 
@@ -436,5 +436,5 @@ def test_any_changed_byte_of_an_index_is_an_error_or_harmless(tmp_path: Path) ->
 
 def test_a_header_of_llm_c_must_agree_with_the_size(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(llm_bytes(some_tokens(64))[:-2])
-    with pytest.raises(hr.DataError, match=r"HR0424 .*header says 64 tokens"):
+    with pytest.raises(hr.DataError, match=r"HR0424 .*header declares 64 tokens"):
         hr.tokens(tmp_path / "a.bin", window=8)

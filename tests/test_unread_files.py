@@ -175,7 +175,9 @@ def test_columns_of_missing_files_are_one_error(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.table({"path": paths})
     pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "x.parquet")
-    with pytest.raises(hr.ConfigError, match=r'HR0113.*(?s:.)*where "path" holds paths: hr\.rec'):
+    with pytest.raises(
+        hr.ConfigError, match=r'HR0113.*(?s:.)*where "path" contains paths: hr\.rec'
+    ):
         hr.Loader(tmp_path / "x.parquet", hr.transforms.Resize(8), batch_size=1)
 
 

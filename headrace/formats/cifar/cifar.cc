@@ -129,7 +129,7 @@ void check_labels(const Source& source, const std::string& field, const std::str
   for (size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] < static_cast<int64_t>(most)) continue;
     Error error = damaged_array(path, "'" + field + "' is " + std::to_string(labels[i]) +
-                                          ", and there are " + std::to_string(most) + " classes");
+                                          ", but there are " + std::to_string(most) + " classes");
     error.where.record = static_cast<int64_t>(i);
     throw Exception(std::move(error));
   }

@@ -66,7 +66,7 @@ TEST_F(Cifar, DamageIsNamed) {
   EXPECT_EQ(cut.code->id, "HR0424");
   EXPECT_EQ(cut.what, "3000 bytes are not a whole number of records of 3073");
   const Error label = refused(record("\7", 1, 2, 3) + record("\12", 1, 2, 3));
-  EXPECT_EQ(label.what, "'label' is 10, and there are 10 classes");
+  EXPECT_EQ(label.what, "'label' is 10, but there are 10 classes");
   EXPECT_EQ(label.where.record, 1);
 }
 

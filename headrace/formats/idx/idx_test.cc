@@ -86,7 +86,7 @@ TEST_F(Idx, DamageIsNamed) {
   const Error cut = refused(kImages.substr(0, 39));
   EXPECT_EQ(cut.code->id, "HR0424");
   EXPECT_EQ(cut.what,
-            "its header says 3 records of (2, 4), which does not match the 23 bytes after it");
+            "its header declares 3 records of (2, 4), which does not match the 23 bytes after it");
   EXPECT_EQ(refused(kImages + "x").code->id, "HR0424");
   EXPECT_EQ(refused(idx(8, {-1, -1, -1, -1}, "")).code->id, "HR0424");
   EXPECT_EQ(refused(idx(7, {1, 1}, "x")).code->id, "HR0424");

@@ -156,7 +156,7 @@ TEST(Tar, NamesTheProblemAndItsOffset) {
             "HR0464 there is no valid header where one was expected: its checksum");
   EXPECT_EQ(error_of("half a header"), "HR0464 it ends in the middle of a header");
   EXPECT_EQ(error_of(tar_header("b.jpg", 1000) + "12"),
-            "HR0464 the member \"b.jpg\" is truncated: it has 1000 bytes, and 2 are left");
+            "HR0464 the member \"b.jpg\" is truncated: it has 1000 bytes, but only 2 are left");
   EXPECT_EQ(error_of(tar_header("L", uint64_t{1} << 30, 'L')),
             "HR0464 a header of 1073741824 bytes; at most 1 MiB is supported");
   EXPECT_EQ(error_of(tar_member("x", "99 path=a\n", 'x')),
