@@ -189,7 +189,7 @@ int get_buffer(PyObject* object, Py_buffer* buffer, int flags) {
   }
   try {
     if (array.device) array.device->wait_on_host();
-  } catch (const Exception& exception) {  // called by Python itself
+  } catch (const Exception& exception) {  // called by Python directly
     set_python_error(exception.error());
     return -1;
   }

@@ -27,7 +27,7 @@ struct ColumnList {
 
 using Which = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Maps numbers that PathColumn::which cannot hold to ones that no column has.
+// Maps numbers that PathColumn::which cannot represent to ones that no column has.
 std::vector<uint32_t> numbers_from(const std::optional<Which>& which) {
   std::vector<uint32_t> out;
   if (!which) return out;
@@ -39,7 +39,7 @@ std::vector<uint32_t> numbers_from(const std::optional<Which>& which) {
   return out;
 }
 
-// The array is borrowed as long as any view of the source lives, not copied.
+// The array is not copied, but borrowed as long as any view of the source lives.
 void add_array(ColumnList& self, std::string name, nb::object array, nb::object keep,
                std::vector<std::string> classes, std::optional<std::string> kind) {
   const TensorView view = borrowed_view(array);
@@ -127,7 +127,8 @@ void bind_columns(nb::module_& module) {
       .def(nb::init<>())
       .def("add_array", &add_array, nb::arg("name"), nb::arg("array"), nb::arg("keep"),
            nb::arg("classes") = std::vector<std::string>(), nb::arg("kind") = nb::none(),
-           "A dense array; its first axis is the record. keep: an object to keep alive as long. "
+           "A dense array; its first axis is the record. keep: an object to keep alive for as "
+           "long. "
            "classes: class names of its labels. kind: by default inferred from name and dtype.")
       .def("add_blobs", &add_blobs, nb::arg("name"), nb::arg("kind"), nb::arg("dtype"),
            nb::arg("parts"), nb::arg("keep"), nb::arg("files"),

@@ -149,7 +149,8 @@ void bind_combined(nb::module_& module) {
               "dict[str, typing.Any] | None, progress: "
               "collections.abc.Callable[[int, int], object] | None) -> "
               "tuple[Source, dict[str, int]]"),
-      "The rows, and counts of what they do not contain. shift: -1 for no labels; labels: empty "
+      "The rows, and counts of the documents and tokens that they do not contain. shift: -1 for "
+      "no labels; labels: empty "
       "for the tokens themselves; samples: options for preparing documents, by the names of "
       "SampleOptions.");
   module.def("join", &join_sources, nb::arg("left"), nb::arg("right"), nb::arg("on"),

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::string_view kKindNames[] = {"config", "data", "resource", "storage", "unsupported"};
 
-// Codes of the Python layers are declared there, next to the code that raises them, and are
+// Codes of the Python layers are declared in Python, next to the code that raises them, and are
 // permanent, like all records.
 void declare_code(const std::string& id, const std::string& kind, const std::string& title,
                   const std::string& explanation) {
   if (const ErrorCode* known = Registry<ErrorCode>::find(id)) {
-    if (known->title == title) return;  // the module was imported again
+    if (known->title == title) return;  // the module was imported a second time
     throw nb::value_error(("error code " + id + " is declared twice").c_str());
   }
   for (int i = 0; i < 5; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader. Every call that may wait does so without the GIL, and handles signals while it waits.
+// The loader. Every call that may wait releases the GIL, and handles signals while it waits.
 #include "headrace/loader.h"
 
 #include <nanobind/stl/map.h>

@@ -39,8 +39,8 @@ void bind_memory_volume(nb::module_& module) {
           nb::arg("name"), nb::arg("latency_ms") = 0.0, nb::arg("bytes_per_second") = 0.0,
           nb::arg("short_every") = 0, nb::arg("error_every") = 0, nb::arg("slow_ms") = 0.0,
           "latency_ms: of each request. bytes_per_second: of all requests together (0: no limit). "
-          "short_every, error_every: every how many requests the answer is short, or a temporary "
-          "error (0: never). slow_ms: additional time of the first request.")
+          "short_every, error_every: after how many requests one returns too few bytes, or a "
+          "temporary error (0: never). slow_ms: additional time of the first request.")
       .def(
           "behave",
           [](MemoryVolume& self, double latency_ms, double bytes_per_second) {
@@ -58,8 +58,12 @@ void bind_memory_volume(nb::module_& module) {
           },
           nb::arg("path"), nb::arg("content"), "Returns the file's whole path.")
       .def_prop_ro("root", &MemoryVolume::root)
-      .def_prop_ro("requests", &MemoryVolume::requests, "Those that read bytes, so far.")
-      .def_prop_ro("most_under_way", &MemoryVolume::most_under_way, "Requests at once.");
+      .def_prop_ro("requests", &MemoryVolume::requests,
+                   "Number of requests that read bytes, so "
+                   "far.")
+      .def_prop_ro("most_under_way", &MemoryVolume::most_under_way,
+                   "Number of concurrent "
+                   "requests.");
 }
 
 }  // namespace headrace::python

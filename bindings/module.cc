@@ -72,7 +72,7 @@ NB_MODULE(_core, module) {
       "would need.");
   module.def("byte_size_of_text", &byte_size_of_text, nb::arg("text"),
              "Bytes from \"2 GB\", \"512 MiB\", \"1000\"; None for other text.");
-  module.def("simd_levels", &simd_levels, "The instruction sets of this CPU, worst first.");
+  module.def("simd_levels", &simd_levels, "The instruction sets of this CPU, slowest first.");
   module.def(
       "set_simd_level", &set_simd_level_by_name, nb::arg("name"),
       "For tests and benchmarks, while no loader runs. Results are equal on all SIMD levels.");

@@ -149,7 +149,7 @@ void bind_pack(nb::module_& module) {
                   "shards: int, only: int | None, threads: int, overwrite: bool, ",
                   "dict[str, typing.Any]")
                   .c_str()),
-      "only: the number of the one shard to write, as a separate file.");
+      "only: the number of the only shard to write, as a separate file.");
   module.def("unpack", &unpack_files, nb::arg("path"), nb::arg("folder"), nb::arg("overwrite"),
              nb::arg("recover"), nb::arg("threads"), nb::arg("progress").none(),
              nb::sig(sig("def unpack(path: str, folder: str, overwrite: bool, recover: bool, "

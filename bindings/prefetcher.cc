@@ -247,7 +247,7 @@ void bind_prefetcher(nb::module_& module) {
   module.def(
       "open_device", [](std::string_view name) { return DeviceHandle{open_device(name)}; },
       nb::arg("name"), NoGil(),
-      "\"cpu\", \"cuda\", \"cuda:1\". Raises where there is no such device.");
+      "\"cpu\", \"cuda\", \"cuda:1\". Raises if there is no such device.");
   module.def(
       "cuda_devices",
       [] {

@@ -328,7 +328,7 @@ void bind_python_files(nb::module_& module) {
         objects().by_name[name] = std::move(object);
       },
       nb::arg("name"), nb::arg("files"),
-      "From now on the object's files (headrace.sources.filesystems.Files) are at "
+      "Makes the object's files (headrace.sources.filesystems.Files) available at "
       "filesystem://NAME/.");
 }
 

@@ -262,7 +262,8 @@ void bind_python_source(nb::module_& module) {
       "its last, ranges of the files, bytes when decoded). decode(group, bytes of the ranges) "
       "returns its source. memory: bytes for decoded groups.");
   module.def("set_python_opener", &set_opener, nb::arg("function"),
-             "Who opens formats that a library of Python reads: (format, files, arguments).");
+             "Sets the function that opens formats read by a Python library: (format, files, "
+             "arguments).");
 }
 
 }  // namespace headrace::python

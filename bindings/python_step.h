@@ -45,7 +45,7 @@ class PythonStep final : public PythonFunction {
   const std::string name_;
   const std::vector<std::string> inputs_;
   const std::vector<Field> returns_;
-  const std::vector<std::string> guessed_;  // of these, those whose kind follows from the name
+  const std::vector<std::string> guessed_;  // the outputs whose kind follows from the name
   const PythonGeometry geometry_;
   const std::string remedy_;
   const OwnedObject run_, chosen_;

@@ -213,7 +213,7 @@ std::map<std::string, ParamValue> params_from_dict(const nb::dict& arguments) {
       if (PyLong_Check(value.ptr())) raise(kNoValue, name + " must be an integer of 64 bits");
       raise(kNoValue,
             name + " is given a " + nb::cast<std::string>(value.type().attr("__name__")) +
-                " that holds a value unsupported in parameters",
+                " that contains a value unsupported in parameters",
             "numbers of 64 bits, text, or a list of either");
     }
   }

@@ -88,7 +88,7 @@ int64_t checked_records(int64_t records) {
 
 int64_t checked_ends(const std::vector<int64_t>& ends) {
   if (!std::ranges::is_sorted(ends) || (!ends.empty() && ends.front() < 0)) {
-    throw nb::value_error("block_ends must grow from 0 on");
+    throw nb::value_error("block_ends must increase, starting from 0");
   }
   return ends.empty() ? 0 : ends.back();
 }
@@ -256,7 +256,7 @@ void bind_sampling(nb::module_& module) {
   made.def("shuffled_streams", &streams_of, nb::arg("block_ends"), nb::arg("count"),
            nb::arg("window"), nb::arg("sticky"), nb::arg("global_batch"));
   made.def("streams_for", &streams_for, nb::arg("machines"),
-           "The number of streams for so many machines.");
+           "The number of streams for this number of machines.");
   made.def("samplers", &samplers, nb::sig("def samplers() -> dict[str, dict[str, typing.Any]]"),
            "All samplers by name, with their parameters; the first one is given record by record.");
   made.def(

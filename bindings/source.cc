@@ -96,7 +96,7 @@ size_t checked_field(const Source& source, const std::string& name) {
   return number;
 }
 
-// Three numbers per record. numbers: returns those of one record, as a std::array.
+// Three numbers per record. numbers: returns the three numbers of one record, as a std::array.
 template <class Records, class Numbers>
 Array rows_of_three(const Records& records, Numbers numbers) {
   Array out = make_array(DType::kInt64, {std::ssize(records), 3});
@@ -210,7 +210,9 @@ nb::object values_of(const SourceHandle& self, const std::string& name) {
 int64_t checked_index(int64_t index, int64_t size, std::string_view what) {
   if (index >= 0 && index < size) return index;
   const std::string text = std::string(what) + " " + std::to_string(index) + " of " +
-                           std::to_string(size) + ": indices go from 0 to the number less one";
+                           std::to_string(size) +
+                           ": indices go from 0 to the number of records "
+                           "minus one";
   throw nb::index_error(text.c_str());
 }
 
@@ -317,8 +319,8 @@ void bind_source(nb::module_& module) {
       .def("sound_forms", &sound_forms_of, nb::arg("field"), nb::arg("progress").none(),
            nb::sig("def sound_forms(self, field: str, progress: "
                    "collections.abc.Callable[[int, int], object] | None) -> Array"),
-           "Frames, sample rate and channels of every record's audio, by its header; of a bad "
-           "one -1 frames.")
+           "Frames, sample rate and channels of every record's audio, by its header; -1 frames "
+           "for a bad record.")
       .def("value_lengths", &value_lengths_of, nb::arg("field"), nb::arg("progress").none(),
            nb::sig("def value_lengths(self, field: str, progress: "
                    "collections.abc.Callable[[int, int], object] | None) -> Array"),
@@ -327,8 +329,8 @@ void bind_source(nb::module_& module) {
            nb::arg("progress").none(),
            nb::sig("def image_sizes(self, field: str, threads: int, progress: "
                    "collections.abc.Callable[[int, int], object] | None) -> Array"),
-           "Height, width and Exif orientation of every record's image, by its header; of a bad "
-           "one -1.")
+           "Height, width and Exif orientation of every record's image, by its header; -1 for a "
+           "bad record.")
       .def("values", &values_of, nb::arg("field"),
            nb::sig("def values(self, field: str) -> typing.Any"),
            "All values of one field: an array where all have one shape, else a list.")
@@ -361,7 +363,7 @@ void bind_source(nb::module_& module) {
       "The files that a pattern expands to: braces, wildcards.");
   module.def(
       "media_error", &media_error, nb::arg("encoded"), nb::arg("kind"),
-      "Why the header of an encoded image, audio or video is invalid; empty where it is valid.");
+      "Why the header of an encoded image, audio or video is invalid; empty if it is valid.");
   module.def("media_suffix", &media_suffix, nb::arg("first_bytes"), nb::arg("kind"),
              "The codec of an image, audio or video, \"png\"; empty if this build has none.");
   module.def(

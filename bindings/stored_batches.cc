@@ -81,7 +81,7 @@ void bind_stored_batches(nb::module_& module) {
            nb::sig("def values(self, field: int) -> list[typing.Any]"),
            "Values of the field with this number, as from Source.read().")
       .def("views", &views, nb::arg("field"), nb::sig("def views(self, field: int) -> list[Array]"),
-           "The bytes of its values, where they lie.");
+           "The bytes of its values, without a copy.");
   nb::class_<StoredReader>(module, "StoredReader", "Reads records as they are stored.")
       .def(
           "__init__",

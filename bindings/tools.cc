@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small functions of the engine that Python tools need as well.
+// Small functions of the engine that Python code also needs.
 #include <sched.h>
 
 #include <optional>
@@ -29,7 +29,9 @@ void bind_tools(nb::module_& module) {
         ReleasedGil no_gil;
         return content_hash(exported.bytes());
       },
-      nb::arg("data"), "A hash of the bytes of an array, or of whatever has a contiguous buffer.");
+      nb::arg("data"),
+      "A hash of the bytes of an array, or of any object with a contiguous "
+      "buffer.");
   module.def(
       "allowed_cores", [] { return allowed_cores().count(); },
       "Cores that this process may use, by affinity and by its cgroup's quota.");

@@ -144,7 +144,7 @@ void bind_video(nb::module_& module) {
   module.def(
       "video_header", &video_header, nb::arg("encoded"),
       nb::sig("def video_header(encoded: bytes) -> dict[str, Any]"),
-      "Facts from the container of an encoded video: codec, frames, width, height (both after "
+      "Metadata from the container of an encoded video: codec, frames, width, height (both after "
       "rotation), rotation in degrees clockwise, end_seconds, and the display time of each frame "
       "in seconds.");
   module.def("decode_video", &decode_video, nb::arg("encoded"), nb::arg("frames"),

@@ -40,7 +40,7 @@ AVBufferRef* FrameMemory::allocate(size_t bytes) {
       blocks_, [&](const auto& block) { return !block->used && block->bytes == bytes; });
   if (found == blocks_.end()) {
     if (bytes > bytes_ - end_) {
-      // Blocks of another size, left over when a stream has changed its frame size.
+      // Blocks of another size, left over from before a stream changed its frame size.
       if (std::ranges::any_of(blocks_, [](const auto& block) { return block->used; }) ||
           bytes > bytes_)
         return nullptr;

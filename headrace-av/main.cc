@@ -3,8 +3,8 @@
 // with it. It opens no file: it sees only three descriptors (media_protocol.h).
 //
 // Only this program is linked with libavcodec, whose Debian build is licensed under the GPL, and
-// only this program parses video data with it. Hostile data that takes it over gets a process that
-// can compute, and nothing else (sandbox.h).
+// only this program parses video data with it. Hostile data that takes it over controls a process
+// that can compute, and nothing else (sandbox.h).
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
