@@ -3,11 +3,11 @@
 bench/audio.py`.
 
 Files are made here: short WAVs of 0.35 s at 16 kHz, files of 10 s, and clips of a second from the
-middle of files of 3 hours. Each way fills float32 batches of (rows, channels, frames) that were
-allocated before. Rounds alternate; prints the minimum CPU time per file of each, and its ratio to
-Headrace's; torchcodec takes part if it can be imported. Then each way reads the files in a separate
-process, three times, to measure its peak memory (PSS): the total, and what was added after the
-imports.
+middle of files of 3 hours. Each library fills preallocated float32 batches of (rows, channels,
+frames). Rounds alternate; prints the minimum CPU time per file of each, and its ratio to
+Headrace's; torchcodec is included if it can be imported. Then each library reads the files in a
+separate process, three times, to measure its peak memory (PSS): the total, and what was added after
+the imports.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 Audio clips are float32 in memory. Headrace's time is a whole loader's on one thread, from the array
 to the batch; the others' is their transform's alone, called on the same clips in this process, on
 one thread. Rounds alternate; prints medians, and ratios within a round. A library that is not
-installed is left out. HEADRACE_SIMD=avx2 measures a lower level.
+installed is skipped. HEADRACE_SIMD=avx2 measures a lower level.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""``cache=`` of several ranks of one machine: one cache for all of them, one for each, or none.
+"""``cache=`` with several ranks on one machine: one cache for all of them, one for each, or none.
 
     python bench/cache_of_ranks.py                     # 8 ranks, 20,000 images of 64 x 64, 4 epochs
     python bench/cache_of_ranks.py --side 224 --records 4000
@@ -59,7 +59,7 @@ def write_images(folder: Path, records: int, side: int) -> int:
 
 
 def run_rank(rank: int, pipe: Connection, args: argparse.Namespace, given: dict[str, Any]) -> None:
-    """Runs an epoch whenever it is asked; answers with its CPU seconds, memory and counts."""
+    """Runs an epoch on request; answers with its CPU seconds, memory and counts."""
     os.environ["LOCAL_WORLD_SIZE"] = str(args.ranks)
     import headrace as hr
     from headrace import transforms as T

@@ -27,7 +27,7 @@ from picture_sets import PictureSet, open_set, sets_of
 from rounds import Contest, say
 
 WORKLOADS = tuple(results.DOES)
-# Which peers take part, if not all.
+# Which peers to compare; default: all.
 AUGMENTED = (
     "DALI, fused",
     "DataLoader, tensors",
@@ -52,15 +52,24 @@ def parse_arguments() -> argparse.Namespace:
         "photos",
         nargs="*",
         type=Path,
-        help="folders of JPEGs, flat or one folder a class (default: the demo's photos)",
+        help="folders of JPEGs, flat or with one folder per class (default: the demo's photos)",
     )
     parser.add_argument("--workload", choices=WORKLOADS, default="imagenet-train")
-    parser.add_argument("--threads", type=int, default=2, help="and as many cores, pinned")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=2,
+        help="number of threads, and of cores that they are pinned to",
+    )
     parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--repeat", type=int, help="list each folder so many times")
+    parser.add_argument("--repeat", type=int, help="number of times to list each folder")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--turn", type=float, default=3.0, metavar="SECONDS", help="whole epochs, at least so long"
+        "--turn",
+        type=float,
+        default=3.0,
+        metavar="SECONDS",
+        help="minimum seconds of a turn, in whole epochs",
     )
     parser.add_argument(
         "--cold", type=int, default=0, metavar="ROUNDS", help="rounds without the page cache"
@@ -69,7 +78,7 @@ def parse_arguments() -> argparse.Namespace:
         "--apart",
         default="4:2:0",
         metavar="SUBSAMPLING",
-        help="measure the pictures of this subsampling by themselves too ('' for none)",
+        help="also measure the pictures with this subsampling separately ('' for none)",
     )
     parser.add_argument(
         "--peers", default="", help="only those whose name contains one of these (a,b)"
@@ -82,7 +91,7 @@ def parse_arguments() -> argparse.Namespace:
             f"--python-{package}",
             default=sys.executable,
             metavar="PYTHON",
-            help="the interpreter that has it",
+            help="the interpreter in which it is installed",
         )
     parser.add_argument(
         "--micro", type=Path, metavar="BUILD", help="also run the benchmarks built there, one core"
@@ -112,7 +121,7 @@ def our_kinds(workload: str) -> list[PeerKind]:
         ours("Headrace, plain files", "plain"),
     ]
     if workload == "mosaic":  # partners from the last positions, as in its peer
-        near = "three of the four pictures are of the last 128 positions, as in its peer"
+        near = "three of the four pictures are from the last 128 positions, as in its peer"
         for kind in kinds[:2] + kinds[3:]:
             variant = f"{kind.variant}-near"
             kinds.append(replace(kind, name=f"{kind.name}, near", variant=variant, differs=near))
@@ -207,8 +216,8 @@ def detection_kinds(args: argparse.Namespace) -> list[PeerKind]:
             "",
             "ultralytics",
             args.python_ultralytics,
-            differs="OpenCV's filters; three of the four pictures are among those that it has "
-            "decoded last, and lie in memory",
+            differs="OpenCV's filters; three of the four pictures are among the last ones "
+            "decoded, which are still in memory",
         ),
     ]
 
@@ -223,7 +232,7 @@ def available(args: argparse.Namespace) -> dict[PeerKind, str]:
         if version := kind.version():
             kinds[kind] = version
         else:
-            say(f"  {kind.name} is left out: {kind.interpreter} has no {kind.module}")
+            say(f"  {kind.name} is skipped: {kind.interpreter} has no {kind.module}")
     return kinds
 
 

@@ -33,7 +33,7 @@ SETS = {  # folder: pictures, height, width, quality, progressive
 
 
 class Loop(NamedTuple):
-    """A loader and its step; ``stack`` closes what they hold."""
+    """A loader and its step; ``stack`` closes their resources."""
 
     loader: Any
     step: Callable[[Any], Any]

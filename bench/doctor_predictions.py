@@ -166,13 +166,15 @@ def line(row: dict[str, Any]) -> str:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("photos", type=Path, help="a folder of JPEGs")
-    parser.add_argument("--repeat", type=int, default=8, help="list the folder so many times")
+    parser.add_argument("--repeat", type=int, default=8, help="number of times to list the folder")
     parser.add_argument("--loops", nargs="+", choices=LOOPS, default=LOOPS)
     parser.add_argument("--batch", nargs="+", type=int, default=(128, 32))
     parser.add_argument("--step", nargs="+", choices=STEPS, default=tuple(STEPS))
     parser.add_argument("--seconds", type=float, default=40.0, help="of each examination")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--turn", type=float, default=1.0, help="seconds, at least an epoch")
+    parser.add_argument(
+        "--turn", type=float, default=1.0, help="minimum seconds of a turn, in whole epochs"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="add the rows to this file")
     return parser.parse_args()
 

@@ -136,7 +136,7 @@ def files(given: argparse.Namespace) -> dict[str, Any]:
     with ObjectStore(given.out, latency=LATENCY, rate=RATE) as store:
         os.environ |= store.environment()
         out = beside_the_disk(
-            "a file each, 64 x 64",
+            "one file each, 64 x 64",
             str(folder),
             "s3://data/small",
             store,
@@ -229,7 +229,7 @@ def bytes_sent(given: argparse.Namespace) -> dict[str, Any]:
                 assert records == epochs * given.records, (records, given.records)
                 sent[epochs] = (store.counts()["bytes"] - before) / size
             each = (sent[3] - sent[1]) / 2
-            out[str(world)] = {"an epoch": each, "one epoch and what is ahead": sent[1]}
+            out[str(world)] = {"an epoch": each, "one epoch and what is read ahead": sent[1]}
             print(
                 f"streams, {world} processes: {each:.3f} of the dataset's bytes per epoch; where it"
                 f" is the last one, {sent[1] - each:.3f} more are read ahead",
@@ -245,8 +245,10 @@ def main() -> None:
     parser.add_argument("photos", type=Path, help="a folder of JPEGs")
     parser.add_argument("--out", type=Path, default=Path("build/far"))
     parser.add_argument("--only", choices=CASES, action="append")
-    parser.add_argument("--records", type=int, default=6000, help="photos, repeated to so many")
-    parser.add_argument("--files", type=int, default=12000, help="small pictures, a file each")
+    parser.add_argument("--records", type=int, default=6000, help="number of photos, by repetition")
+    parser.add_argument(
+        "--files", type=int, default=12000, help="number of small pictures, one file each"
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--batches", type=int, default=2000, help="of stalls")

@@ -7,7 +7,7 @@
 Each peer has its own format, written beforehand by its own writer, and runs in a separate process
 for an epoch or `--seconds`, alternating in each round, starting without a cache: imports are not
 counted, opening is. The server is the one in far.py. Peers whose interpreter is not given, or that
-fail, are reported and left out.
+fail, are reported and skipped.
 
 MosaicML Streaming (mosaicml-streaming 0.13.0, which needs numpy below 2.2) is a peer that often
 fails: of two runs with 1,000 photos one delivered its first batch after 64 s and no other, one
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("photos", type=Path, help="a folder of JPEGs")
     parser.add_argument("--out", type=Path, default=Path("build/far-peers"))
     parser.add_argument("--python", action="append", default=[], metavar="PEER=PYTHON")
-    parser.add_argument("--records", type=int, default=2000, help="photos, repeated to so many")
+    parser.add_argument("--records", type=int, default=2000, help="number of photos, by repetition")
     parser.add_argument("--seconds", type=float, default=30.0, help="of each run at most")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
@@ -119,7 +119,7 @@ def main() -> None:
         values = (statistics.median(each[column] for each in rounds) for column in columns)
         print(f"{name:18}" + "".join(f"{value:13.2f}" for value in values))
     for name, why in failed.items():
-        print(f"{name}: left out: {why}")
+        print(f"{name}: skipped: {why}")
     if given.json:
         given.json.write_text(json.dumps({"figures": figures, "failed": failed}, indent=1) + "\n")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Inserts the results of a run of compare.py into documents.
+"""Inserts the results of a compare.py run into documents.
 
     python bench/figures.py build/bench README.md docs/*/*.md
 
@@ -66,7 +66,7 @@ def fill(document: str, report: dict[str, Any]) -> tuple[str, list[str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run", type=Path, help="what compare.py wrote")
+    parser.add_argument("run", type=Path, help="the output folder of compare.py")
     parser.add_argument("documents", nargs="+", type=Path)
     parser.add_argument("--images", type=Path, default=IMAGES, help="where charts go")
     args = parser.parse_args()

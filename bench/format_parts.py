@@ -110,7 +110,7 @@ def opening(path: Path, small: Path, rounds: int) -> dict[str, Any]:
 
 
 def cache_of_half(path: Path, threads: int) -> dict[str, Any]:
-    """What a second epoch reads if the RAM cache holds half of the set."""
+    """What a second epoch reads if half of the set fits into the RAM cache."""
     import headrace
 
     source = headrace.open(path)

@@ -5,7 +5,7 @@ readers.
 
     python bench/formats.py --photos PHOTOS --out build/bench/formats
 
-docs/internals/container-speed.md says what is measured and what the numbers do not say. The
+docs/internals/container-speed.md explains what is measured and the limits of the numbers. The
 containers are made in --out once (some 9 GB), and stay there.
 """
 
@@ -43,14 +43,19 @@ OTHERS = {
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", default=",".join(PARTS), help="those to measure (a,b)")
-    parser.add_argument("--photos", type=Path, help="a folder of JPEGs, one folder a class")
+    parser.add_argument("--parts", default=",".join(PARTS), help="formats to measure (a,b)")
+    parser.add_argument("--photos", type=Path, help="a folder of JPEGs, one folder per class")
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--record-bytes", type=int, default=10_000)
     parser.add_argument("--cold-records", type=int, default=10_000, help="of 100 kB each")
-    parser.add_argument("--threads", type=int, default=2, help="and as many cores, pinned")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=2,
+        help="number of threads, and of cores that they are pinned to",
+    )
     parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--repeat", type=int, default=10, help="list the photos so many times")
+    parser.add_argument("--repeat", type=int, default=10, help="number of times to list the photos")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--turn", type=float, default=1.0, metavar="SECONDS", help="of a peer")
     for name in OTHERS:
@@ -59,7 +64,7 @@ def parse_arguments() -> argparse.Namespace:
             dest=name,
             default=sys.executable,
             metavar="PYTHON",
-            help="the interpreter that has it",
+            help="the interpreter in which it is installed",
         )
     parser.add_argument("--out", type=Path, default=Path("build/bench/formats"))
     return parser.parse_args()
@@ -95,7 +100,7 @@ class Run:
         return pread_probe.build(self.args.out)
 
     def contest(self, kinds: dict[PeerKind, dict[str, Any]]) -> list[Measured]:
-        """Peers in alternating rounds, each with a job of its own."""
+        """Peers in alternating rounds, each with its own job."""
         args = self.args
         with ExitStack() as stack:
             peers: list[tuple[Measured, Peer]] = []
@@ -114,7 +119,7 @@ class Run:
                 try:
                     peers.append((measured, started(stack, measured, job, self.cores)))
                 except RuntimeError as error:
-                    say(f"  {kind.name} is left out: {error}")
+                    say(f"  {kind.name} is skipped: {error}")
             for number in range(args.rounds):
                 for measured, peer in in_turn(peers, number):
                     note(measured, peer.turn(args.turn))
@@ -137,7 +142,7 @@ class Run:
             other = PeerKind(name, script, "", module, getattr(self.args, name), package)
             version = other.version()
             if version is None:
-                say(f"  {name} is left out: {other.interpreter} has no {module}")
+                say(f"  {name} is skipped: {other.interpreter} has no {module}")
                 continue
             for order in ("file", "random"):
                 job = {"photos": str(files[container].resolve()), "order": order}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch of random crops that a device decodes, resizes and finishes, with all its memory and a
-// stream of its own: what bench/gpu_figures.cc times, alone and next to others.
+// A batch of random crops that a device decodes, resizes and finishes, with all its memory and its
+// own stream: what bench/gpu_figures.cc times, alone and next to others.
 #pragma once
 
 #include <algorithm>

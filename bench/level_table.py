@@ -172,7 +172,7 @@ def main() -> int:
     parser.add_argument("programs", type=Path, help="the folder of bench/micro's programs")
     parser.add_argument("photos", type=Path, help="a folder of JPEG files")
     parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--one-core", action="store_true", help="leave out all cores at once")
+    parser.add_argument("--one-core", action="store_true", help="skip the measurement on all cores")
     arguments = parser.parse_args()
     programs = Programs(arguments.programs.resolve(), arguments.photos.resolve())
 

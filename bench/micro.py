@@ -27,7 +27,7 @@ def measure(build: Path, sets: list[PictureSet], core: int) -> dict[str, Any]:
     found = [build / program for program in PROGRAMS if (build / program).exists()]
     for program in PROGRAMS:
         if build / program not in found:
-            print(f"  {program} is left out: not in {build}", file=sys.stderr)
+            print(f"  {program} is skipped: not in {build}", file=sys.stderr)
     # Subsets come after the full set: the programs choose their own.
     return {program.name: run(program, sets[0], core) for program in found}
 

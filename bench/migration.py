@@ -7,7 +7,7 @@ Usage: build/frameworks/migration/bin/python bench/migration.py [--records N] [-
 The scripts are from tests/migration, at their usual sizes (224, 240 for masks, 400 to 800 for
 boxes), over generated JPEGs. Each runs unchanged with num_workers=0, and through
 hr.from_dataloader() with threads=1, alternating in one process; CPU seconds cover all threads of
-the process. Scripts whose packages are missing are reported and left out.
+the process. Scripts whose packages are missing are reported and skipped.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def main() -> None:
             try:
                 line = measured(make, args.rounds)
             except ImportError as missing:
-                line = f"  left out: {missing}"
+                line = f"  skipped: {missing}"
             except hr.Error as refused:
                 line = f"  refused: {str(refused).splitlines()[0]}"
             print(f"{name:<46}{line}", flush=True)

@@ -171,7 +171,7 @@ class Peer(_Process):
         return self
 
     def turn(self, seconds: float) -> list[dict[str, float]]:
-        """Whole epochs, until they took this long in total."""
+        """Whole epochs, until they have taken this long in total."""
         epochs = [self.epoch()]
         while sum(epoch["seconds"] for epoch in epochs) < seconds:
             epochs.append(self.epoch())

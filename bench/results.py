@@ -23,8 +23,8 @@ DOES = {
     "of the batch",
     "ssd300": "decode, RandomPhotometricDistort, RandomZoomOut, RandomIoUCrop, flip, resize to "
     "300, SanitizeBoundingBoxes, float32; boxes and labels per record",
-    "mosaic": "decode, mosaic of four at 640, random translation and scale, HSV, flip, boxes of "
-    "what is left, uint8",
+    "mosaic": "decode, mosaic of four at 640, random translation and scale, HSV, flip, remaining "
+    "boxes, uint8",
     "cifar10": "decode 32x32, random crop with 4 pixels of padding, flip, normalize, float32",
 }
 

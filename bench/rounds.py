@@ -23,7 +23,7 @@ PACK = "photos.pack"  # named as in peers/headrace_loader.py
 
 
 class Contest:
-    """Peers on one set of pictures, pinned to the same cores. One that fails is left out."""
+    """Peers on one set of pictures, pinned to the same cores. One that fails is skipped."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Contest:
             self.measured[kind] = measured
 
     def _leave_out(self, kind: PeerKind, error: Exception) -> None:
-        say(f"  {kind.name} is left out: {error}")
+        say(f"  {kind.name} is skipped: {error}")
         self.failed[kind.name] = str(error)
         self.measured.pop(kind, None)
 
@@ -128,8 +128,9 @@ def started(stack: ExitStack, measured: Measured, job: dict[str, Any], cores: se
 
 
 def in_turn(peers: list[tuple[Measured, Peer]], number: int) -> list[tuple[Measured, Peer]]:
-    """The peers in the order of this round: each round begins with another one, so that none always
-    follows the same one."""
+    """The peers in the order of this round: each round starts with a different one, so that none
+    always follows the same one.
+    """
     first = number % max(1, len(peers))
     return peers[first:] + peers[:first]
 

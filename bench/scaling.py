@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How decoding scales over cores: one loader's threads, compared with independent libjpeg-turbo
-processes.
+"""How decoding scales with the number of cores: one loader's threads, compared with independent
+libjpeg-turbo processes.
 
 Independent processes only share the memory bus and the clock rate, so their scaling is an upper
 bound for this machine.
@@ -53,7 +53,7 @@ def build(folder: Path) -> Path | None:
     """The decode loop, compiled against the system's libjpeg-turbo."""
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:
-        print("scaling is left out: no C++ compiler", file=sys.stderr)
+        print("scaling is skipped: no C++ compiler", file=sys.stderr)
         return None
     program = folder / "libjpeg_decode"
     command = [compiler, "-O2", "-std=c++20", str(SOURCE), "-o", str(program), "-ljpeg"]
@@ -61,7 +61,7 @@ def build(folder: Path) -> Path | None:
     if ran.returncode:
         lines = ran.stderr.strip().splitlines()
         error = next((line for line in lines if "error" in line), lines[0])
-        print(f"scaling is left out: {error}", file=sys.stderr)
+        print(f"scaling is skipped: {error}", file=sys.stderr)
         return None
     return program
 

@@ -24,9 +24,9 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--classes", type=int, default=1000)
     parser.add_argument("--per-class", type=int, default=1300)
-    parser.add_argument("--block", type=int, default=76, help="records of a block")
+    parser.add_argument("--block", type=int, default=76, help="records per block")
     parser.add_argument("--batch-size", type=int, default=256)
-    parser.add_argument("--windows", default="8,32,128,512", help="blocks of a window (a,b)")
+    parser.add_argument("--windows", default="8,32,128,512", help="blocks per window (a,b)")
     parser.add_argument("--streams", default="64x1,64x8,128x8", help="streams x window (a,b)")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--json", action="store_true")
@@ -68,7 +68,7 @@ def quality(
     yield "pairs that meet again, of chance", pairs / by_chance
     # Distance between a record's positions in the dataset and in the epoch, as a fraction of the
     # dataset.
-    yield "mean way of a record", float(np.abs(order - np.arange(size)).mean() / size)
+    yield "mean distance of a record", float(np.abs(order - np.arange(size)).mean() / size)
     # Autocorrelation of the batches' mean labels.
     means = np.array([labels[row].mean() for row in whole])
     yield "autocorrelation of batches", float(np.corrcoef(means[:-1], means[1:])[0, 1])

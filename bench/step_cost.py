@@ -4,7 +4,7 @@
 Pictures are uint8 in memory. Headrace's time is a loader's with the step minus the same loader's
 without it, on one thread; the others' is for their function, called on the same pictures in this
 process, on one thread. Rounds alternate; prints medians, and ratios within a round. A library that
-is not installed is left out.
+is not installed is skipped.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def loaders(report: dict[str, Any], name: str) -> str:
 
 
 def summary(report: dict[str, Any], name: str) -> str:
-    """The table of a set in short."""
+    """A short version of the table of a set."""
     one = set_of(report, name)
     rate = {peer["name"]: peer["images_per_second"] for peer in one["peers"]}.get(REFERENCE)
     head = ["loader", "images/s", "x DALI", "CPU s per 1,000", "peak PSS, MiB", "bytes read"]
@@ -132,7 +132,7 @@ def differences(report: dict[str, Any], name: str) -> str:
             tail = f": {peer['differs']}" if peer["differs"] else ""
             lines.append(f"- {peer['name']} ({peer['version']}){tail}")
     for failed, why in set_of(report, name)["failed"].items():
-        lines.append(f"- {failed} is left out: {why.splitlines()[-1]}")
+        lines.append(f"- {failed} is skipped: {why.splitlines()[-1]}")
     return "\n".join(lines)
 
 
@@ -204,7 +204,10 @@ def one_core(report: dict[str, Any]) -> str:
     add("libjpeg-turbo, coefficients only", "libjpeg/coefficients/{}")
     for form, title in FORMS.items():
         for level, level_title in FORMS_OF_LEVELS.items():
-            add(f"{title} to sample, {level_title}", f"sample/{form}/{{}}/{level}")
+            add(
+                f"samples from {title.removesuffix(' files')} files, {level_title}",
+                f"sample/{form}/{{}}/{level}",
+            )
     return "\n".join(lines)
 
 

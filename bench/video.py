@@ -5,7 +5,7 @@ A clip is 16 frames, every fourth one, starting at a random position, the same p
 several clips of a video are drawn independently. Times are CPU time per clip of this process and
 its children (one of which decodes videos), on one thread; rounds alternate, and the minimum of each
 way counts. `--encode FILE` adds ffmpeg's encodings of a file: H.264 with key frames far apart and
-close together, baseline, HEVC, VP9, AV1. Peers take part if they can be imported, and are listed if
+close together, baseline, HEVC, VP9, AV1. Peers are included if they can be imported, and listed if
 not.
 
 frames   consecutive clips from the video's end to its start, so that no decoder can continue from

@@ -4,7 +4,7 @@
 
     python bench/views.py FOLDER [--preset simclr|dino] [--epochs N] [--peer PYTHON]
 
-Pictures are JPEGs in FOLDER, in the page cache. "apart" uses one loader per view, so each is
+Pictures are JPEGs in FOLDER, in the page cache. "apart" uses one loader per view, so each view is
 decoded separately; "together" is one loader. Rounds alternate; prints medians of CPU time (all
 threads and processes), and of the ratios within a round. --peer adds an interpreter with torch and
 torchvision's DataLoader: two workers, Pillow's pictures, the same recipe by torchvision's

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of text and images, next to a torch DataLoader that makes the same rows.
+"""Rows of text and images, compared with a torch DataLoader that makes the same rows.
 
     python bench/vision_language.py [--samples 400] [--rounds 3] [--threads 2]
 
@@ -109,7 +109,7 @@ def collate(rows: list[tuple[Any, ...]]) -> dict[str, torch.Tensor]:
 
 
 def length_of(sample: dict[str, Any]) -> int:
-    """Tokens, once its placeholder has become its image's."""
+    """Its number of tokens, with the placeholder expanded to the image's tokens."""
     with Image.open(io.BytesIO(sample["image"])) as image:
         h, w = smart_size(image.height, image.width)
     return len(sample["tokens"]) - 1 + h * w // 28 // 28

@@ -92,7 +92,7 @@ def test_a_competitor_that_is_not_installed_is_reported_as_skipped(
     options = ("--peers", "spdl", "--python-spdl", sys.executable, "--threads", 1)
     done = run("compare.py", folder, *options, "--out", tmp_path)
     assert done.returncode == 4
-    assert f"SPDL is left out: {sys.executable} has no spdl.io" in done.stderr
+    assert f"SPDL is skipped: {sys.executable} has no spdl.io" in done.stderr
 
 
 def test_charts_and_tables_are_written(compared: tuple[Path, dict[str, Any]]) -> None:

@@ -4,7 +4,7 @@
 
     python bench/articles PHOTOS [SECTION...] --python-dali DALI/bin/python [--page FILE]
 
-The rows of a section run in processes of their own, pinned to the same cores, and take turns.
+The rows of a section run in separate processes, pinned to the same cores, in turns.
 Packages that are not installed are skipped and named. ``--page`` writes the tables as a Markdown
 page.
 """
@@ -109,7 +109,7 @@ def measured(
                 one = Measured(kind, version)
                 found.append((one, started(stack, one, job, cores)))
             except RuntimeError as error:
-                say(f"  {way.title} is left out: {error}")
+                say(f"  {way.title} is skipped: {error}")
                 left_out[way.title] = str(error).splitlines()[-1]
         for number in range(args.rounds):
             for measured, peer in in_turn(found, number):

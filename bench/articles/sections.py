@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparisons: a table for each one published in articles, with a row for each way."""
+"""The comparisons published in articles: one table each, with a row for each variant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Way:
     title: str
     script: str
     variant: str
-    module: str = "torch"  # if it is missing, the row is left out
+    module: str = "torch"  # if it is missing, the row is skipped
     job: dict[str, Any] = field(default_factory=dict)
 
     def kind(self, interpreters: dict[str, str]) -> PeerKind:
@@ -44,7 +44,7 @@ class Section:
     name: str
     title: str
     unit: str  # rates are in units per second
-    work: str  # one sentence: what each row does
+    work: str  # one sentence on what each row does
     ways: list[Way]
     job: dict[str, Any]
     each_per: int = 1000  # CPU seconds are per this many units
@@ -204,8 +204,9 @@ def stored(given: Given) -> Section:
         "stored",
         "Many small files against containers",
         "images",
-        "The images of 48 x 48 again, in other forms; LMDB holds the PNG files, HDF5 and .pth the "
-        f"pixels. DataLoader with {given.threads} workers, Headrace with {given.threads} threads.",
+        "The same images of 48 x 48 in other containers; LMDB contains the PNG files, HDF5 and "
+        f".pth the pixels. DataLoader with {given.threads} workers, Headrace with {given.threads} "
+        "threads.",
         ways,
         {"photos": str(folder), "batch_size": 64},
     )
@@ -221,7 +222,7 @@ def ram_folder(given: Given) -> Section:
         "ram-folder",
         "A folder in memory",
         "images",
-        "The images of 48 x 48 from a disk's folder that the page cache holds, and from /dev/shm.",
+        "The images of 48 x 48 from a folder on disk, in the page cache, and from /dev/shm.",
         [
             Way(f"{name}, {where}", "small_images.py", variant, module, {"photos": str(path)})
             for name, variant, module in (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of opening a video: parsing its tables, and a cached index of them.
+// The cost of opening a video: by parsing its tables, and with a cached index of them.
 //     HEADRACE_VIDEO=FILE build/bench/video_bench
 #include <benchmark/benchmark.h>
 

@@ -2,7 +2,7 @@
 """Pairs of an image and an audio clip: an image of 32 x 32, and a log-mel spectrogram of 0.9 s.
 
 Variants: "dataloader" with the number of workers after a colon, on Pillow, torch.stft and
-torchvision; "headrace", the loader of examples/audio_and_image.py. Each with "+" at its end:
+torchvision; "headrace", the loader of examples/audio_and_image.py. Each also with a "+" at its end:
 augmented. `photos` is the folder with faces/ and speech/ that the example makes.
 """
 

@@ -145,7 +145,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="reliability", description=__doc__.partition("\n")[0])
     names = [trial.name for trial in TRIALS]
     parser.add_argument("trials", nargs="*", metavar="TRIAL", help=f"default: all of {names}")
-    parser.add_argument("--hours", type=float, help="how long all of them together may take")
+    parser.add_argument("--hours", type=float, help="time limit for all of them together")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
     parser.add_argument("--keep", action="store_true", help=f"also write them to {KEPT}")

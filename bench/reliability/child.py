@@ -48,7 +48,7 @@ def ended(process: subprocess.Popen[str], seconds: float) -> tuple[int | None, s
 
 
 def lines_of(process: subprocess.Popen[str], patience: float) -> Iterator[str]:
-    """Its output line by line; a process that is silent for so many seconds is killed."""
+    """Its output line by line; a process that prints nothing for this many seconds is killed."""
     assert process.stdout
     os.set_blocking(process.stdout.fileno(), False)
     with selectors.DefaultSelector() as selector:

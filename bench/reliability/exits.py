@@ -62,7 +62,7 @@ def run(attempt: Attempt) -> None:
 
 
 def left_after(session: int, seconds: float) -> list[str]:
-    """Names of the processes of a session that are still alive after so long."""
+    """Names of the processes of a session that are still alive after this many seconds."""
     stop = time.monotonic() + seconds
     while (alive := processes_of(session)) and time.monotonic() < stop:
         time.sleep(0.02)

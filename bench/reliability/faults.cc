@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a program (LD_PRELOAD): makes chosen calls fail that the engine itself makes, as
-// on a machine that is out of memory, or with a failing disk or network file system. Calls of other
+// Preloaded into a program (LD_PRELOAD): makes selected calls of the engine itself fail, as on a
+// machine that is out of memory, or with a failing disk or network file system. Calls of other
 // libraries, and of Python, are never changed.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -96,7 +96,7 @@ int refused(int error) {
 
 extern "C" {
 
-// From now on the calls of a kind are counted, from 1; those from `from` to `to` fail.
+// Counts the calls of a kind from here on, starting with 1; those from `from` to `to` fail.
 void faults_arm(int which, int64_t from, int64_t to, int error) {
   kind = kNothing;
   if (segments == 0) dl_iterate_phdr(add_segments, nullptr);
