@@ -5,8 +5,8 @@
     python examples/audio_and_image.py faces/ speech/ # two folders of the same classes and names
 
 Laid out as RAVDESS is after sorting: faces/happy/03-01-03.jpg belongs to speech/happy/03-01-03.wav.
-What it makes has four classes. The image tells two apart, and the audio clip two, so a network
-that only sees or only hears is right half of the time at best.
+The generated clips have four classes. The image distinguishes two, and the audio clip two, so a
+network with only one of them is right half of the time at best.
 """
 
 from __future__ import annotations

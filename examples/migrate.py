@@ -20,7 +20,7 @@ IMAGES = Path(__file__).parent / "images"
 
 
 class Photos:
-    """What a torch Dataset is: a length, and records by number."""
+    """A torch Dataset: a length, and records by index."""
 
     def __init__(self, folder: Path) -> None:
         self.files = sorted(folder.glob("*.jpg"))

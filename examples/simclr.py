@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two augmented views of every image, as contrastive learning (SimCLR) wants them.
+"""Two augmented views of every image, for contrastive learning (SimCLR).
 
 `python examples/simclr.py [FOLDER]`
 """

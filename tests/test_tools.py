@@ -200,7 +200,7 @@ def test_modules_that_import_each_other_are_refused(tmp_path: Path, text: str) -
     code, out = run("check_layers.py", tmp_path)
     assert code == 1
     names = [f"headrace.delivery.{name}" for name in "abca"]
-    assert f"imports in a circle: {' -> '.join(names)}" in out
+    assert f"imports in a cycle: {' -> '.join(names)}" in out
 
 
 def test_a_module_outside_of_all_layers_is_refused(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_including_each_other_is_refused(tmp_path: Path, one: str, other: str) -
         write(tmp_path, other, f'{SPDX_CXX}#include "{one}"\n')
     code, out = run("check_layers.py", tmp_path)
     assert code == 1
-    assert "files include each other in a circle" in out
+    assert "files include each other in a cycle" in out
 
 
 def test_folders_of_one_layer_include_each_other_in_one_direction(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_folders_of_one_layer_include_each_other_in_one_direction(tmp_path: Path
     code, out = run("check_layers.py", tmp_path)
     assert code == 1
     way = "headrace/formats/shards -> headrace/formats/tar -> headrace/formats/shards"
-    assert f"folders include each other in a circle: {way}" in out
+    assert f"folders include each other in a cycle: {way}" in out
     test = tmp_path / "headrace/formats/shards/kind.cc"
     test.rename(test.with_name("kind_test.cc"))
     assert run("check_layers.py", tmp_path) == (0, "2 files, 0 breaches\n")

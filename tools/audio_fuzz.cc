@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fuzz target of an audio codec: any bytes give an error, or exactly the samples of the window,
-// which equal the slice of the whole if the codec is lossless. The build makes one for each folder
-// fuzz/NAME that is named as a codec's file.
+// which equal that slice of the whole file if the codec is lossless. The build makes one for each
+// folder fuzz/NAME that is named as a codec's file.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

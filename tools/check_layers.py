@@ -3,7 +3,7 @@
 """Checks project rules that compilers do not. Prints each violation as `file:line: rule`.
 
 - Layers: a file may include only from its own folder and from those above it in LAYERS, and no
-  files or folders include each other in a circle (cxx_circles.py).
+  files or folders include each other in a cycle (cxx_circles.py).
 - Twins: no two C++ files define the same name in the same namespace (cxx_twins.py).
 - Locks: code that works on single records uses no mutex and no thread pool.
 - Python: layers, circles and private names (python_layers.py); and no module of the package imports
@@ -113,7 +113,7 @@ def check_includes(path: Path, text: str) -> Iterator[str]:
         if target not in LAYERS:
             yield f"{path}:{number}: includes unknown layer `{target}`"
         elif LAYERS.index(target) > LAYERS.index(layer):
-            yield f"{path}:{number}: `{layer}` may not include `{target}`, which stands below it"
+            yield f"{path}:{number}: `{layer}` may not include `{target}`, which is below it"
 
 
 # Code compiled for one SIMD level, and what it may include: a kernel's second half, code between
@@ -136,7 +136,7 @@ def check_levels(path: Path, text: str) -> Iterator[str]:
         elif line.startswith(TARGET_END):
             at_level = False
         elif at_level and line.lstrip().startswith("#include") and not MADE_FOR_LEVELS.match(line):
-            yield f"{path}:{number}: includes at one SIMD level; do it before"
+            yield f"{path}:{number}: includes at one SIMD level; include it before"
 
 
 def imported(node: ast.stmt) -> list[str]:
@@ -168,7 +168,7 @@ def check_imports(path: Path, text: str) -> Iterator[str]:
     for node in run_at_import(ast.parse(text).body):
         for name in imported(node):
             if name.split(".")[0] in FRAMEWORKS:
-                yield f"{path}:{node.lineno}: imports `{name}` at import time; do it in a function"
+                yield f"{path}:{node.lineno}: imports `{name}` at import time, not in a function"
 
 
 def check_file(path: Path, text: str) -> Iterator[str]:
@@ -179,7 +179,7 @@ def check_file(path: Path, text: str) -> Iterator[str]:
         yield f"{path}:1: {len(lines)} lines; {REFUSED_LINES} is the limit"
     for word in re.split(r"[_\W]+", path.stem.lower()):
         if word in BANNED_WORDS:
-            yield f"{path}:1: `{word}` says nothing; name the file for the one thing it holds"
+            yield f"{path}:1: `{word}` says nothing; name the file after its content"
     if path.suffix in CXX:
         yield from check_includes(path, text)
         yield from check_levels(path, text)

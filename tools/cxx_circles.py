@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circles of C++ includes: between files, and between the folders below headrace/.
+"""Cycles of C++ includes: between files, and between the folders below headrace/.
 
 Layer rules apply to whole layers. Within a layer, folders such as `formats/tar` and
 `formats/shards` must not depend on each other in a cycle. Tests and fuzz targets may include both.
@@ -30,7 +30,7 @@ def check_circles(texts: Mapping[Path, str]) -> Iterator[str]:
         folders[folder] |= {_folder_of(Path(name)) for name in files[str(path)]} - {folder}
     for kind, needs in (("files", files), ("folders", folders)):
         for way in circles(needs):
-            yield f"{way[0]}:1: {kind} include each other in a circle: {' -> '.join(way)}"
+            yield f"{way[0]}:1: {kind} include each other in a cycle: {' -> '.join(way)}"
 
 
 def _folder_of(path: Path) -> str:

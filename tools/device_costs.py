@@ -14,9 +14,10 @@ crop that is decoded, resized to 224 x 224 and finished in 16 bits: rounds of lo
 build/release/lockstep_counts counts on pictures that it makes, times the instructions of the loops
 on sm_90.
 
-Numbers are specific to a release of nvcc; those of another are not compared. Properties required of
-every release (no stack, no local memory, the decoder's loop) are always checked. Exit status 1: a
-number exceeds the file's by more than the tolerance, or exceeds its limit; 4: cuobjdump is missing.
+Numbers are specific to a release of nvcc; those of other releases are not compared. Properties
+required of every release (no stack, no local memory, the decoder's loop) are always checked. Exit
+status 1: a number exceeds the file's by more than the tolerance, or exceeds its limit; 4: cuobjdump
+is missing.
 
 The stall counts are bits 105 to 108 of an instruction and the barriers it waits for bits 116 to
 121. NVIDIA documents neither; they apply to sm_70 and later.
@@ -334,10 +335,10 @@ def tell(now: dict) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=Path, help="a build folder: build/release")
-    parser.add_argument("--write", action="store_true", help="make these the numbers of the file")
+    parser.add_argument("--write", action="store_true", help="write these numbers to the file")
     parser.add_argument("--photos", type=Path, help="count on the JPEG files of this folder")
     parser.add_argument(
-        "--every-bits", type=int, help="count with an index entry every so many bits"
+        "--every-bits", type=int, help="count with an index entry after this many bits"
     )
     arguments = parser.parse_args()
     program = cuobjdump()
@@ -380,7 +381,7 @@ def main() -> int:
     for line in wrong:
         print(f"too much: {line}")
     if wrong and not arguments.write:
-        print(f"where a change of a kernel is meant: {Path(sys.argv[0]).name} --write")
+        print(f"if a kernel was changed deliberately: {Path(sys.argv[0]).name} --write")
     return 1 if wrong else 0
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fuzz target of a format that has none of its own: hostile bytes as a file of that format. The
+// The fuzz target of a format without a dedicated one: hostile bytes as a file of that format. The
 // build makes one for each folder fuzz/NAME that is named as a format's folder.
 #include "headrace/formats/fuzz_format.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a GPU's warps go round the loops of JPEG decoding, resize and finish, counted without a
-// GPU: what 32 lanes do in lock step, on random crops (torchvision's RandomResizedCrop to 224 x
-// 224, bilinear) of pictures that it makes, or of the JPEG files of a folder. Prints JSON;
+// How many iterations a GPU's warps spend in the loops of JPEG decoding, resize and finish, counted
+// without a GPU: what 32 lanes do in lock step, on random crops (torchvision's RandomResizedCrop to
+// 224 x 224, bilinear) of pictures that it makes, or of the JPEG files of a folder. Prints JSON;
 // tools/device_costs.py multiplies it by the instructions of the loops.
 //
 //     lockstep_counts [--every-bits BITS] [FOLDER]   # with row indexes of another spacing

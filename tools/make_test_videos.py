@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes tests/videos: small streams of every codec, and FFmpeg's frames of them.
 
-NAME.bin is a stream's packets, one behind the other; NAME.txt says how they are read:
+NAME.bin contains a stream's packets, one after another; NAME.txt describes them:
 
     stream CODEC WIDTH HEIGHT      parameters HEX
     packet SIZE PTS KEY            in the order of decoding
-    frame PACKET CRC32             in the order of showing: the packet's number, and the CRC-32 of
+    frame PACKET CRC32             in display order: the packet's number, and the CRC-32 of
                                    its planes' bytes, rows without gaps, by `ffmpeg -f framehash`
 
-Needs Debian's ffmpeg. The streams are committed: encoders of another version make others.
+Needs Debian's ffmpeg. The streams are committed, because another encoder version produces different
+ones.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def check_package(root: Path) -> Iterator[str]:
         elsewhere = set().union(*(names for other, names in private.items() if other != name))
         yield from _check_names(module, private[name], elsewhere)
     for way in circles(needs):
-        yield f"{modules[way[0]].path}:1: imports in a circle: {' -> '.join(way)}"
+        yield f"{modules[way[0]].path}:1: imports in a cycle: {' -> '.join(way)}"
 
 
 def _modules(root: Path) -> Iterator[Module]:
@@ -129,7 +129,7 @@ def _check_layer(module: Module, imports: list[Import]) -> Iterator[str]:
         place, what = layer_of(one.module), f"{module.path}:{one.line}: "
         upward = place is not None and place > own
         if upward and not one.is_late:
-            yield f"{what}may not import `{one.module}`, which stands below it"
+            yield f"{what}may not import `{one.module}`, which is below it"
         elif one.is_late and not (upward and one.is_inside):
             yield f"{what}`{LATE}` is for imports from below, inside a function or TYPE_CHECKING"
 

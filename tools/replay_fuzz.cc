@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target over the inputs that are kept for it, cut off at every 1/64 and with some
-// bytes changed, too: `target_replay fuzz/target`. So they are tests, built by g++ with the
-// sanitizers;
-// `./dev fuzz` is what looks for new ones.
+// Runs a fuzz target over its stored inputs, also truncated at every 1/64 of their length and with
+// some bytes changed: `target_replay fuzz/target`. These are tests, built by g++ with the
+// sanitizers; `./dev fuzz` looks for new inputs.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

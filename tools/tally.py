@@ -40,7 +40,7 @@ def main(folder: Path) -> int:
         else:
             reports = [count(report) for report in sorted((folder / name).glob("*.xml"))]
             counts = tuple(map(sum, zip(*reports, strict=True))) if reports else (0, 0, 0)
-            # It crashed, or found nothing to run: a failure that no report contains.
+            # It crashed, or found nothing to run: a failure that is in no report.
             if counts[1] == 0 and (status != "0" or counts[0] == 0):
                 counts = (counts[0], 1, counts[2])
         if counts[1]:

@@ -46,7 +46,7 @@ def formats_table() -> str:
     """The pages of formats, by title, with the functions that each of them describes."""
     rows = [
         ["A folder of images, a list of them", "`hr.folder`, `hr.open(...)`", "../sources.md"],
-        ["A pack of ours", "`hr.open(...)`", "../../../spec/pack-format.md"],
+        ["A pack", "`hr.open(...)`", "../../../spec/pack-format.md"],
     ]
     for page in sorted((ROOT / "docs/guide/data/formats").glob("*.md")):
         if page.stem == "index":
@@ -61,7 +61,7 @@ def formats_table() -> str:
     )
 
 
-# How a record says that it only equals its reference within a tolerance.
+# The words by which a record states that it equals its reference only within a tolerance.
 BOUND = re.compile(
     r"\bwithin\b|\bto 1e-|\b\d+e-\d|\bdiffer|\bulp\b|at most 1\b|one level|last bits"
 )

@@ -2,7 +2,7 @@
 // Feeds a C++ program with augmented batches, without Python: a checksum of the first epoch, then
 // the rate of further ones.
 //   feed PATH [--batch-size N] [--epochs N] [--threads N]
-// PATH is what headrace opens: here a folder with one folder of images for each class.
+// PATH is anything that headrace opens: here a folder with one folder of images per class.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

@@ -2,7 +2,8 @@
 """One process per device: `torchrun --nproc-per-node 4 examples/devices/one_process_each.py`.
 
 Each process gets its part of every global batch on its own device, which is what "cuda" means under
-torchrun (LOCAL_RANK). Without GPUs the processes share the CPU; without torchrun there is one.
+torchrun (LOCAL_RANK). Without GPUs the processes share the CPU; without torchrun there is one
+process.
 """
 
 import os

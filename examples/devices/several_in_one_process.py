@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One process, several devices: one loader divides each batch over them by rows.
 
-There is one order, one read-ahead and one set of threads, whatever the number of devices. Without
-GPUs the host takes the place of two of them.
+There is one order, one read-ahead and one set of threads for any number of devices. Without GPUs,
+the host stands in for two of them.
 """
 
 import copy

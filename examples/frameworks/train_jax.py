@@ -2,7 +2,7 @@
 """JAX: `python examples/frameworks/train_jax.py`.
 
 Over several devices the rows of each batch are divided by a sharding; on a machine with one CPU,
-XLA_FLAGS=--xla_force_host_platform_device_count=4 makes four devices of it.
+XLA_FLAGS=--xla_force_host_platform_device_count=4 makes it appear as four devices.
 """
 
 from pathlib import Path

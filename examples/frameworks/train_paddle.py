@@ -25,7 +25,7 @@ optimizer = paddle.optimizer.Adam(0.01, parameters=net.parameters())
 
 for epoch in range(5):
     total = 0.0
-    for images, labels in train:  # `train()` is a reader, for what takes one
+    for images, labels in train:  # `train()` is a reader, for APIs that take one
         loss = paddle.nn.functional.cross_entropy(net(images), labels)
         loss.backward()
         optimizer.step()

@@ -16,7 +16,7 @@ train = hr.Loader(
     hr.presets.imagenet_train(64),
     batch_size=32,
     shuffle=True,
-    memory_format="channels_last",  # tensors are (B, H, W, C), as Keras wants them
+    memory_format="channels_last",  # tensors are (B, H, W, C), as Keras expects
 ).tensorflow()
 
 tf.keras.utils.set_random_seed(0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plug-in in C++: RandomTranspose mirrors a record at the diagonal, image, masks, boxes and
-// keypoints alike.
+// A plug-in in C++: RandomTranspose swaps the axes of a record's images, masks, boxes and
+// keypoints.
 //
 //     g++ -std=c++17 -O2 -shared -fPIC transpose.cc -o libtranspose.so
 //         -I"$(python -c 'import headrace; print(headrace.include_dir())')"
@@ -25,8 +25,8 @@ class RandomTranspose {
   }
   explicit RandomTranspose(const hp::Arguments& arguments) : p_(arguments.number("p")) {}
 
-  // The output shape of images and masks. Without a record, plans: which of the two sizes it will
-  // be is unknown, unless p decides it or they are equal.
+  // The output shape of images and masks. Without a record, for planning: the size is unknown,
+  // unless p is 0 or 1 or both sizes are equal.
   void shape(hp::Record* record, const hp::Field& in, hp::Shape& out) const {
     const int64_t height = in.extent(0), width = in.extent(1);
     if (!record && p_ > 0 && p_ < 1 && height != width) {
@@ -85,7 +85,7 @@ class RandomTranspose {
     }
   }
 
-  // x and y begin each group of `step` numbers.
+  // x and y are the first two of each group of `step` numbers.
   static void run_points(bool swaps, int64_t step, const hp::Field& in, hp::Field& out) {
     const auto from = in.numbers<float>();
     const auto to = out.numbers<float>();

@@ -16,7 +16,7 @@ import headrace as hr
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", help="what headrace.open takes")
+    parser.add_argument("data", help="a path or URL that headrace.open() accepts")
     parser.add_argument("dest", help="a folder that all machines can access")
     parser.add_argument("--to", default="pack", help="pack, or a container: tar, tfrecord, ...")
     parser.add_argument("--parts", type=int, default=8)

@@ -21,7 +21,7 @@ def brightness(batch: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", help="what headrace.open takes")
+    parser.add_argument("data", help="a path or URL that headrace.open() accepts")
     arguments = parser.parse_args()
     if not ray.is_initialized():
         ray.init(log_to_driver=False)

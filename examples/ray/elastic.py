@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray Train with a number of workers that changes. The checkpoint that Ray commits has the model
+"""Ray Train with a changing number of workers. The checkpoint that Ray commits has the model
 and one position for all workers, whose number need not divide the batch.
 
     python examples/ray/elastic.py train/ --workers 2 4 --storage /shared/runs
@@ -66,8 +66,10 @@ def train(config: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", help="what headrace.open takes")
-    parser.add_argument("--workers", type=int, nargs=2, default=(1, 2), help="least and most")
+    parser.add_argument("data", help="a path or URL that headrace.open() accepts")
+    parser.add_argument(
+        "--workers", type=int, nargs=2, default=(1, 2), help="minimum and maximum number"
+    )
     parser.add_argument("--storage", help="a folder for checkpoints that all machines see")
     parser.add_argument("--global-batch-size", type=int, default=64)
     parser.add_argument("--epochs", type=int, default=2)

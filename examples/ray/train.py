@@ -19,7 +19,7 @@ from headrace import transforms as T
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", help="what headrace.open takes")
+    parser.add_argument("data", help="a path or URL that headrace.open() accepts")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--cpus", type=int, help="actors; default: the free CPUs of other machines")
     arguments = parser.parse_args()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-crop, as DINO trains on it: two large views of an image and several small ones.
+"""DINO's multi-crop: two large views of an image and several small ones.
 
 `python examples/recipes/dino.py [FOLDER]` makes small views. At full size it is
 `hr.presets.dino(224, small=96, locals=8)`.

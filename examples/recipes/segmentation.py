@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recipe for segmentation: the mask follows its image, and is never resampled into new ids.
+"""A recipe for segmentation: the mask follows its image, and resampling never creates new ids.
 
 `python examples/recipes/segmentation.py` makes batches of 96 x 96 from masks that are made here. At
 full size it is `hr.presets.segmentation_train(480)` over your folder of images and masks.

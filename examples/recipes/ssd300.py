@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SSD's recipe for detection: colors, zoom out, IoU crop, flip, and targets as torchvision's.
+"""SSD's recipe for detection: colors, zoom out, IoU crop, flip, and targets like torchvision's.
 
 `python examples/recipes/ssd300.py [INSTANCES.json]` makes batches of 96 x 96. At full size it is
 `hr.presets.detection_ssd(300)` over

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grain's protocol: a loader's batches in a Grain pipeline, whose iterator's state goes with the
-checkpoint, and Grain's sources in a loader: `python examples/trainers/grain_checkpoint.py`.
+"""Grain's protocol: a loader's batches in a Grain pipeline, whose iterator's state is saved with
+the checkpoint, and Grain's sources in a loader: `python examples/trainers/grain_checkpoint.py`.
 """
 
 import json

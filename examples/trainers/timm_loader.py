@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script that takes timm's create_loader takes ours: `python examples/trainers/timm_loader.py`.
+"""A script that uses timm's create_loader can use ours: `python examples/trainers/timm_loader.py`.
 
 Only the import changes; the report printed first says how each part was translated.
 """

@@ -100,7 +100,7 @@ def formats_page(formats: dict[str, Record], codecs: dict[str, Record]) -> str:
 def samplers_page(samplers: dict[str, Record]) -> str:
     parts = [
         "# Samplers",
-        "A class of `hr.sampling` each, for `sampler=` of a loader.",
+        "Each is a class of `hr.sampling`, for `sampler=` of a loader.",
     ]
     for name, record in sorted(samplers.items()):
         parts += [f"## {name}", record["doc"], python(record["example"])]
@@ -109,10 +109,10 @@ def samplers_page(samplers: dict[str, Record]) -> str:
 
 
 KINDS = {
-    "config": "Configuration: what the call or the command asked for",
-    "data": "Data: what a file or a record holds",
+    "config": "Configuration: the arguments of a call or a command",
+    "data": "Data: the contents of a file or a record",
     "storage": "Storage: reading and writing files",
-    "unsupported": "Unsupported: valid, but not by this build",
+    "unsupported": "Unsupported: valid, but not supported by this build",
     "resource": "Resources: memory, threads, processes, files",
 }
 
@@ -138,7 +138,7 @@ def commands_page() -> str:
 
     group: Any = typer.main.get_command(application())
     parts = ["# Command line reference", group.help, group.epilog or ""]
-    parts.append("[The command line](../tools/cli.md) explains what the commands are for.")
+    parts.append("[The command line](../tools/cli.md) explains the purpose of each command.")
     for name, command in sorted(group.commands.items()):
         usage = [f"headrace {name}"]
         arguments, options = [], []

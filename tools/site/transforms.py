@@ -47,7 +47,7 @@ def images_of(step: str | None, boxes: bool = True) -> Any:
 
 
 def draw(folder: Path, operators: Mapping[str, Record]) -> None:
-    """Draws all transforms that can be shown into ``folder``."""
+    """Draws all transforms that can be shown, into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     images_of(None).save(folder / "before.png")
     for name, record in operators.items():

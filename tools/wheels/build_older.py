@@ -2,7 +2,8 @@
 """Builds the wheels for Python 3.10 and 3.11, whose stable interfaces are too small for the module.
 
 Each is the wheel of build_wheel.py with another module: the same objects of the engine, with
-bindings for this one version. A Python that is missing here, or its headers, is left out.
+bindings for this one version. A Python version that is missing here, or whose headers are, is
+skipped.
 """
 
 from __future__ import annotations

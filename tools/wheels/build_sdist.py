@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packs the sources for `pip install` on machines that the wheels do not fit: build/wheels/dist."""
+"""Packs the sources for `pip install` on machines that the wheels do not support:
+build/wheels/dist.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the wheel from the checkout with what the steps before have left: build/wheels/dist."""
+"""Builds the wheel from the checkout and the output of the previous steps: build/wheels/dist."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds one library with the compilers of a wheel, as a static one, into build/wheels/prefix.
 
-Each function and datum has a section of its own, so that what is linked takes only those it uses.
+Each function and datum has its own section, so that a linked file contains only those that it uses.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 zig brings clang, a linker, libc++ (linked statically) and the symbols of every glibc, so that what
 is built on a new system runs on an old one. By itself it adds debug information, frame pointers
-and, where nothing is optimized, checks that trap; none of these is wanted here. Nor are its own
+and, where nothing is optimized, checks that trap; none of these is needed here. Nor are its own
 forms of memcpy, sin and others (glibc_symbols.h).
 """
 

@@ -124,9 +124,9 @@ Libraries under the LGPL in {wheel} {headrace_version()}. Each is a shared libra
 own, which may be replaced by another build with the same file name and functions.
 
 They were built from these archives, unmodified, by `./dev wheels` of Headrace's sources (folder
-tools/wheels: build options, compilers, the functions kept). Whoever distributes this wheel has to
-offer the archives along with it; `./dev wheels` leaves them next to it, in the folder sources. They
-are also Debian's source packages:
+tools/wheels: build options, compilers, the functions kept). Anyone who distributes this wheel has
+to offer the archives along with it; `./dev wheels` leaves them next to it, in the folder sources.
+They are also Debian's source packages:
 """
     lines = [head]
     for name, library in lgpl_libraries(wheel).items():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fetches the sources of libraries.toml with apt, checks and unpacks them.
 
-apt reads a list of its own, in build/wheels/apt: nothing of the machine's configuration changes.
+apt reads a separate list, in build/wheels/apt: the machine's configuration does not change.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a part of the wheels is built from, as a checksum: it is built again when that changes."""
+"""What a part of the wheels is built from, as a checksum: the part is rebuilt when that changes."""
 
 from __future__ import annotations
 

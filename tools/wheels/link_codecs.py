@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links each library that codecs open on first use: build/wheels/codecs, headrace/lib in the wheel.
 
-A file has a name of its own, so that no other package's loader mistakes it for the system's. It
-exports the functions that the engine looks up; what none of them needs (encoders) is left out.
+Each file has a unique name, so that no other package's loader mistakes it for the system's. It
+exports the functions that the engine looks up; what none of them needs (encoders) is omitted.
 """
 
 from __future__ import annotations

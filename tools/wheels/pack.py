@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes wheels: zip files with a list of what is in them. The same files make the same
-bytes."""
+"""Reads and writes wheels: zip files with a list of their contents. The same files give the same
+bytes.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ std::string directions_want(const FieldState& field) {
 
 const KindRecord kTemplateDirections{
     .name = "template_directions",
-    .doc = "Angles in degrees. They follow flips; crops and borders leave them alone.",
+    .doc = "Angles in degrees. They follow flips; crops and borders do not change them.",
     .kind = FieldKind::kTemplateDirections,
     .spatial = true,
     .take = [](Field& field) { return take_numbers(field, FieldKind::kTemplateDirections); },

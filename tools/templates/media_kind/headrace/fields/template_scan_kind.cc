@@ -10,7 +10,8 @@ namespace headrace {
 namespace {
 
 const ErrorCode kLargeScan{"HR9992", ErrorKind::kResource, "template scan exceeds the memory",
-                           "Its header has more points than memory_limit leaves for a record."};
+                           "Its header declares more points than one record's share of "
+                           "memory_limit allows."};
 
 bool take_scan(Field& field) {
   if (!is_stored_bytes(field)) return false;

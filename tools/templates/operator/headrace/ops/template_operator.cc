@@ -24,8 +24,7 @@ const OpRecord kTemplateAdd{
     .name = "TemplateAdd",
     .doc = "Adds a number to labels.\n\nint64 labels; the dtype is unchanged.",
     .page = {.unseen = "labels alone"},
-    .params =
-        {{.name = "number", .type = ParamType::kInt, .doc = "What is added.", .required = true}},
+    .params = {{.name = "number", .type = ParamType::kInt, .doc = "The addend.", .required = true}},
     .oracle = "NumPy's addition",
     .example = {{"number", int64_t{7}}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

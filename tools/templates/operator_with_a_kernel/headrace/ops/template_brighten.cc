@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TemplateBrighten: an image brighter by 40 of 255.
+// TemplateBrighten: brightens an image by 40 of 255.
 #include "headrace/base/registry.h"
 #include "headrace/kernels/template_rows.h"
 #include "headrace/ops/pixel_op.h"
@@ -17,7 +17,7 @@ constexpr PixelFunction kBrighten{[](const PixelStep&, int in) { return in; }, b
 
 const OpRecord kTemplateBrighten{
     .name = "TemplateBrighten",
-    .doc = "An image brighter by 40 of 255.\n\nuint8 images; the dtype is unchanged.",
+    .doc = "Brightens an image by 40 of 255.\n\nuint8 images; the dtype is unchanged.",
     .page = {.section = "Color transforms", .step = "T.TemplateBrighten()"},
     .params = {},
     .oracle = "Pillow's ImageChops.add of 40, bit for bit",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TemplateInvert: the negative of an image.
+// TemplateInvert: inverts an image.
 #include "headrace/base/registry.h"
 #include "headrace/ops/pixel_op.h"
 
@@ -27,7 +27,7 @@ class TemplateInvert final : public PixelOp {
 
 const OpRecord kTemplateInvert{
     .name = "TemplateInvert",
-    .doc = "The negative of an image.\n\nuint8 images; the dtype is unchanged.",
+    .doc = "Inverts an image.\n\nuint8 images; the dtype is unchanged.",
     .page = {.section = "Color transforms", .step = "T.TemplateInvert()"},
     .params = {},
     .oracle = "torchvision v2's invert, bit for bit",

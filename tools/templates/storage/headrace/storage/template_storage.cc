@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files whose content is their name, a moment later: template://abc holds "abc".
+// Files whose content is their name, after a delay: template://abc contains "abc".
 #include <cerrno>
 #include <cstring>
 
@@ -49,7 +49,7 @@ class TemplateStorage final : public AsyncStorage {
 };
 
 const StorageRecord kTemplateStorage{.name = "template",
-                                     .doc = "Files that are what they are called.",
+                                     .doc = "Files whose content is their name.",
                                      .example = "template://abc",
                                      .storage = []() -> const Storage& {
                                        static const auto* const storage = new TemplateStorage;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Audio as its signature and a byte per sample, 8,000 per second.
+// Audio stored as a signature and a byte per sample, 8,000 per second.
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/codecs/audio/audio_codec.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture as its signature, a byte for its width, one for its height, and a byte per pixel.
+// A picture stored as a signature, a byte for its width, one for its height, and a byte per pixel.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 
 // An error code is declared where it is raised, and registers itself.
 const ErrorCode kTemplateDamage{"HR9990", ErrorKind::kData, "damaged template picture",
-                                "The file has fewer pixels than its header says."};
+                                "The file has fewer pixels than its header declares."};
 
 constexpr char kSignature[] = "HRTEMPLATE";
 constexpr size_t kHeader = sizeof kSignature - 1 + 2;
@@ -21,7 +21,7 @@ class TemplateDecoder final : public ImageDecoder {
  public:
   Result<ImageHeader> read_header(std::span<const uint8_t> bytes) override {
     if (bytes.size() < kHeader || bytes[kHeader - 2] == 0 || bytes[kHeader - 1] == 0) {
-      return Error{.code = &kTemplateDamage, .what = "there is no whole header"};
+      return Error{.code = &kTemplateDamage, .what = "the header is incomplete"};
     }
     return ImageHeader{.width = bytes[kHeader - 2], .height = bytes[kHeader - 1], .channels = 1};
   }

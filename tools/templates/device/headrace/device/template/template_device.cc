@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device in the host's memory, whose streams do their work at once: "template:0" to "template:3".
+// A device in the host's memory, whose streams execute work immediately: "template:0" to
+// "template:3".
 #include <cstring>
 
 #include "headrace/base/pages.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int kDevices = 4;
 
-// A device that works on its own has events that are done later.
+// The events of an asynchronous device complete later.
 class TemplateEvent final : public Event {
  public:
   bool done() const override { return true; }

@@ -8,7 +8,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kTemplateScan{"HR9991", ErrorKind::kData, "damaged template scan",
-                              "The file has fewer points than its header says."};
+                              "The file has fewer points than its header declares."};
 
 constexpr std::string_view kSignature = "HRSCAN";
 
@@ -21,7 +21,7 @@ bool begins_like_template_scan(std::span<const uint8_t> first_bytes) {
 
 Result<int64_t> template_scan_points(std::span<const uint8_t> file) {
   if (!begins_like_template_scan(file) || file.size() == kSignature.size()) {
-    return Error{.code = &kTemplateScan, .what = "there is no whole header"};
+    return Error{.code = &kTemplateScan, .what = "the header is incomplete"};
   }
   return int64_t{file[kSignature.size()]};
 }

@@ -20,7 +20,7 @@ class TemplateNegate final : public WaveformOp {
 
 const OpRecord kTemplateNegate{.name = "TemplateNegate",
                                .doc =
-                                   "Turns the sign of all samples.\n\n"
+                                   "Inverts the sign of all samples.\n\n"
                                    "Audio, (channels, frames), float32, keeps its shape.",
                                .page = {.unseen = "sounds alone"},
                                .params = {},

@@ -11,7 +11,7 @@ from headrace.write import AppendingWriter, Schema, WriterRecord
 
 def _check(schema: Schema) -> None:
     if [field.name for field in schema] != ["label"]:
-        raise TypeError("it has labels alone")
+        raise TypeError("it has only labels")
 
 
 class TemplateWriter(AppendingWriter):
@@ -22,7 +22,7 @@ class TemplateWriter(AppendingWriter):
 
 
 WRITER = WriterRecord(
-    holds="a byte a label",
+    holds="one byte per label",
     format="template_format",
     open=lambda path, schema, classes, state: TemplateWriter(path, state),
     check=_check,
