@@ -104,7 +104,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("build/bench"))
     args = parser.parse_args()
     if args.workload in DETECTION and not (args.annotations and args.photos):
-        parser.error(f"{args.workload} wants pictures and their --annotations")
+        parser.error(f"{args.workload} needs pictures and their --annotations")
     return args
 
 

@@ -4,7 +4,7 @@
 
     python bench/far.py PHOTOS --out build/far [--only rates|files|stalls|bytes]
 
-A server in a process of its own (object_store.py) answers after a lognormal latency of 50 ms and
+A server in a separate process (object_store.py) answers after a lognormal latency of 50 ms and
 sends 90 MB/s per connection; both use the same processors, so the server takes CPU time from the
 client: `--threads 1` on two cores leaves it one. Local epochs (from the page cache) and remote ones
 alternate in one process; of two consecutive remote epochs the second counts, because the first uses

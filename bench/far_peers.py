@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/far-peers"))
     parser.add_argument("--python", action="append", default=[], metavar="PEER=PYTHON")
     parser.add_argument("--records", type=int, default=2000, help="number of photos, by repetition")
-    parser.add_argument("--seconds", type=float, default=30.0, help="of each run at most")
+    parser.add_argument("--seconds", type=float, default=30.0, help="maximum seconds of each run")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()

@@ -5,7 +5,7 @@
     python bench/far_robot.py build/far_robot [--threads 1] [--rounds 3] [--gop 2]
 
 Writes a dataset (two cameras of 240 x 320, 1,200 frames each, AV1 as LeRobot encodes it) and reads
-it, two frames of each camera per record, from the disk and from a server in a process of its own
+it, two frames of each camera per record, from the disk and from a server in a separate process
 (object_store.py) that answers after a lognormal latency of 50 ms and sends 90 MB/s per connection.
 Epochs from both alternate; of two consecutive remote epochs the second counts. Rates are medians,
 CPU time is the client's process and the decoder's. `bytes` are those that the server sent in an

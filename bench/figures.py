@@ -74,7 +74,7 @@ def main() -> int:
     for path in args.documents:
         text, missing = fill(path.read_text(), report)
         for what in missing:
-            print(f"{path}: left as it is: {what}", file=sys.stderr)
+            print(f"{path}: left unchanged: {what}", file=sys.stderr)
         path.write_text(text)
     charts = {"one-core.svg": "one-core.svg"}
     if report["sets"]:

@@ -131,7 +131,7 @@ void time_kernels(Flight& flight) {
   const ClearWords zeros{.memory = flight.memory().coefficients,
                          .bytes = flight.sizes().blocks * 128};
   const double taken = seconds(flight.stream(), 9, [&] { queue(flight.stream(), zeros); });
-  Line::figure("zeros by a kernel of their own", taken * 1e3, 0.06, "ms a batch of 256");
+  Line::figure("zeros by a separate kernel", taken * 1e3, 0.06, "ms a batch of 256");
 }
 
 std::string name_of(int spacing) {

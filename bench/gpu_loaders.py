@@ -158,7 +158,7 @@ def time_recipes(bench: Bench) -> None:
 def time_training(bench: Bench) -> None:
     """ResNet-50 in bfloat16, fed from a resident tensor and by loaders."""
     if importlib.util.find_spec("torchvision") is None:
-        return print("training: torchvision is not there", flush=True)
+        return print("training: torchvision is not installed", flush=True)
     import torchvision
 
     torch.backends.cudnn.benchmark = True
@@ -189,7 +189,7 @@ def time_training(bench: Bench) -> None:
         return itertools.islice(loader.torch(bench.device), 24)
 
     base = per_batch(bench, lambda: (there for _ in range(24)), step)
-    bench.row("ResNet-50, 256: a tensor that is there", base, "ms a step")
+    bench.row("ResNet-50, 256: a resident tensor", base, "ms a step")
     for threads in (4, 2):
         took = per_batch(bench, lambda threads=threads: fed(threads), step)
         bench.row(f"ResNet-50, 256: dense, {threads} threads", took, "ms a step", base * 1.01)
@@ -226,8 +226,8 @@ def time_peers(bench: Bench) -> None:
                 f"{used / max(seen, 1) * 1e6:.0f} CPU us",
             )  # fmt: skip
     print(
-        "DALI is there: bench/peers has its loops"
-        if importlib.util.find_spec("nvidia.dali") else "DALI is not there", flush=True,
+        "DALI is installed: bench/peers has its loops"
+        if importlib.util.find_spec("nvidia.dali") else "DALI is not installed", flush=True,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ torchvision.
 
 Pictures are uint8 in memory. Headrace's time is a loader's with the step minus the same loader's
 without it, on one thread; torchvision's is for its transform, called on the same pictures in this
-process, on one thread, with draws of its own. Rounds alternate; prints medians, and ratios within a
+process, on one thread, with its own draws. Rounds alternate; prints medians, and ratios within a
 round.
 """
 

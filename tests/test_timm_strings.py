@@ -57,7 +57,7 @@ def test_masks_and_boxes_follow_geometric_operations() -> None:
     ("rand-x3", '"x3" is not an option of this policy'),
     ("rand-mstd.5", '"mstd.5" is not an option of this policy'),
     ("rand-m9.5", '"m9.5" has no whole number'),
-    ("rand-m9-m5", 'says "m" once more'),
+    ("rand-m9-m5", 'repeats "m"'),
     ("rand-inc", '"inc" lacks its number'),
     ("rand-p1.5", '"p1.5" is out of range'),
     ("rand-mstd1e999", '"mstd1e999" has no number'),

@@ -254,7 +254,7 @@ void register_all(const Pictures& pictures) {
                                                        {"dense", &pictures.dense}};
   for (const auto& [form_name, form] : forms) {
     if (form->files.size() != pictures.size()) {
-      std::fprintf(stderr, "%s/%s is left out: not all pictures have that form\n", form_name,
+      std::fprintf(stderr, "%s/%s is skipped: not all pictures have that form\n", form_name,
                    pictures.name.c_str());
       continue;
     }

@@ -97,12 +97,12 @@ Error unknown_image(std::span<const uint8_t> bytes) {
     error.note += (error.note.empty() ? "codecs: " : ", ") + std::string(codec->name);
   }
   error.hint =
-      bytes.empty()  ? "download the file again, or leave it out"
+      bytes.empty()  ? "download the file again, or skip it"
       : name.empty() ? "check the file: it is not an image, or is in an unsupported format"
       : name.ends_with("image")
           ? "convert such files to PNG or JPEG (Pillow reads most kinds), or open a Python "
             "object that decodes them"
-          : "download the file again, or leave it out";
+          : "download the file again, or skip it";
   return error;
 }
 

@@ -124,7 +124,7 @@ void finish_batch_steps(PlanDraft& draft) {
               step.label + " mixes rows of one shape, but \"" + output.name +
                   "\" is delivered as a list",
               is_picture(output.state.kind) ? "add Resize((height, width)) or CenterCrop(size)"
-                                            : "leave it out with the transform's fields=");
+                                            : "exclude it with the transform's fields=");
       }
       step.outputs.push_back(static_cast<int>(i));
     }

@@ -121,7 +121,7 @@ void add_clip(PlanDraft& draft, int video, Step step) {
     for (const int other : draft.scopes.front().visible) {
       if (draft.states[other].name != name) continue;
       raise(kBadClip, "[" + step.label + "] adds the field \"" + name + "\", which already exists",
-            "leave it out (\"" + name + "\": None), or the fields that the transform adds");
+            "exclude it (\"" + name + "\": None), or the fields that the transform adds");
     }
   };
   if (form.times) {

@@ -28,7 +28,7 @@ double checked_total(const std::vector<double>& weights) {
   }
   if (!(total > 0)) raise(kUnusableOrder, "at least one weight must be positive");
   if (!std::isfinite(total)) {
-    raise(kUnusableOrder, "the weights add up to more than a float64 holds");
+    raise(kUnusableOrder, "the sum of the weights exceeds the range of float64");
   }
   return total;
 }

@@ -43,7 +43,7 @@ _OTHERWISE = {
     "PILToTensor": "omit it: images are (C, H, W) uint8 tensors from the start",
     "ToPureTensor": "omit it: batches are plain arrays and tensors",
     "ToPILImage": "omit it: a Python transform receives arrays, and may convert them",
-    "Identity": "leave it out",
+    "Identity": "omit it",
     "Lambda": "put the function itself into the list; its arguments are names of fields",
 }
 # Transforms of a single image: they run unchanged.

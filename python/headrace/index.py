@@ -28,7 +28,7 @@ _NOTHING_TO_STORE = declare(
     "HR0230",
     "config",
     "nothing to store next to the data",
-    "An index next to the data holds the positions of records in remote containers: tar, "
+    "An index next to the data contains the positions of records in remote containers: tar, "
     "TFRecord, RecordIO and MDS in a bucket or on a web server. Other datasets do not need one: "
     "local containers are scanned quickly, packs contain their index, and folders of files are "
     "listed.",

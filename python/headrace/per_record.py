@@ -76,7 +76,7 @@ def per_record(layout: Layout, values: Mapping[str, Any], names: Sequence[str]) 
     rows = layout.by_name()
     for name in names:
         if name not in rows or rows[name].is_companion:
-            hint = "it holds the lengths or offsets of another field" if name in rows else ""
+            hint = "it contains the lengths or offsets of another field" if name in rows else ""
             raise _NO_ROWS.error(f"{name!r}", hint=hint or did_you_mean(name, rows))
     whole = [name for name in layout.fields if not rows[name].is_companion and name in values]
     names = names or whole

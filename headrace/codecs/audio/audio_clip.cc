@@ -28,8 +28,8 @@ Error unknown_audio(std::span<const uint8_t> bytes) {
   for (const AudioCodecRecord* codec : Registry<AudioCodecRecord>::all()) {
     error.note += (error.note.empty() ? "codecs: " : ", ") + std::string(codec->name);
   }
-  error.hint = bytes.empty() ? "download the file again, or leave it out"
-                             : "convert such files to FLAC or WAV, or leave them out";
+  error.hint = bytes.empty() ? "download the file again, or skip it"
+                             : "convert such files to FLAC or WAV, or skip them";
   return error;
 }
 

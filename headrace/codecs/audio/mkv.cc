@@ -341,7 +341,7 @@ class MkvDecoder final : public AudioDecoder {
     if (!codec) {
       std::string name;
       for (const char c : audio.codec.substr(0, 40)) name += c < ' ' || c > '~' ? '?' : c;
-      return unsupported_audio(kMkvName, "holds audio of the codec \"" + name + "\"",
+      return unsupported_audio(kMkvName, "contains audio of the codec \"" + name + "\"",
                                "convert it once: ffmpeg -i in.mkv -c:v copy -c:a libopus out.mkv");
     }
     // In Ogg, each packet gets a page of its own.

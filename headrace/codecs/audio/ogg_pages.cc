@@ -90,7 +90,7 @@ Result<void> check_ogg_pages(std::string_view kind, const ByteRanges& file) {
     }
     const bool first = page[5] & kFirstPage;
     if (number > 0 && first) {
-      return unsupported_audio(kind, "holds several streams; the second begins" + where,
+      return unsupported_audio(kind, "contains several streams; the second starts" + where,
                                "decode it once and write one stream (ffmpeg, sox)");
     }
     if (number == 0) serial = little_u32(page, 14);

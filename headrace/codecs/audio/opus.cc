@@ -69,7 +69,7 @@ class OpusFile {
       return;
     }
     if (opus.links(file) != 1) {
-      result = unsupported_audio(kOpusName, "holds several chained streams",
+      result = unsupported_audio(kOpusName, "contains several chained streams",
                                  "decode it once and write one stream (ffmpeg, sox)");
       return;
     }

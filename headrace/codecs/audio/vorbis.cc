@@ -69,7 +69,7 @@ class VorbisFile {
       result = reader.error() ? *reader.error()
                               : corrupt_audio(kVorbisName, "libvorbisfile finds no stream in it");
     } else if (vorbis.streams(&file) != 1) {
-      result = unsupported_audio(kVorbisName, "holds several chained streams",
+      result = unsupported_audio(kVorbisName, "contains several chained streams",
                                  "decode it once and write one stream (ffmpeg, sox)");
     } else {
       header = {.frames = vorbis.total(&file, -1),

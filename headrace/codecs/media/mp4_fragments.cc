@@ -78,7 +78,7 @@ Result<void> read_run(const ByteRanges& file, std::span<const uint8_t> trun,
     at += uint64_t{defaults.size} * count;
     return out ? last(uint64_t{defaults.duration} * count, *out) : Result<void>{};
   }
-  if (at > kMaxTime) return damaged_fragment("begins outside of the file");
+  if (at > kMaxTime) return damaged_fragment("starts outside of the file");
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t duration = what & kDuration ? reader.u32() : defaults.duration;
     const uint32_t size = what & kSize ? reader.u32() : defaults.size;
@@ -148,10 +148,10 @@ Result<void> read_mp4_fragment(const ByteRanges& file, std::span<const uint8_t> 
         return good;
       }
     }
-    if (runs.broken()) return damaged_fragment("holds no complete box");
+    if (runs.broken()) return damaged_fragment("contains no complete box");
     follows = next;
   }
-  if (boxes.broken()) return damaged_fragment("holds no complete box");
+  if (boxes.broken()) return damaged_fragment("contains no complete box");
   return {};
 }
 

@@ -28,7 +28,7 @@ Result<VideoTrack> read_video(const ByteRanges& file) {
   const VideoContainer* const container = video_container_of(*first);
   if (container) return container->read(file);
   if (file.size() == 0) {
-    return unknown_video("the file is empty", "download the file again, or leave it out");
+    return unknown_video("the file is empty", "download the file again, or skip it");
   }
   return unknown_video("its first bytes match no video container",
                        "if it is a video (MPEG-TS, a raw stream), remux it once: ffmpeg -fflags "

@@ -25,7 +25,8 @@ constexpr int64_t kMaxIndexTime = int64_t{1} << 61;
 const ErrorCode kBadVideoIndex{
     "HR0366", ErrorKind::kData, "video index does not match",
     "The stored index of a video's packets is damaged, or belongs to another version or another "
-    "file. It is rebuilt from the file: delete the cache that holds it, or index the pack again."};
+    "file. It is rebuilt from the file: delete the cache that contains it, or index the pack "
+    "again."};
 
 Error bad_index(std::string what) {
   return {.code = &kBadVideoIndex,

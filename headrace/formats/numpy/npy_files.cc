@@ -204,7 +204,7 @@ void add_to_common(const NpyHeader& header, const std::string& path, const std::
                    bool first, Common& common) {
   if (!header.members.empty() || header.type.kind != NpyType::Kind::kNumber) {
     throw Exception(unsupported_array(path, "each file must contain one array of numbers",
-                                      "save each field as a file that holds all records"));
+                                      "save each field as one file with all records"));
   }
   if (first) {
     common = {.dtype = header.type.dtype,

@@ -158,8 +158,7 @@ void check_name(const std::string& name, const std::vector<WdsField>& fields) {
     bad_wds_field("\"" + name + "\" cannot be the name of a field",
                   "letters, digits and _, not beginning with a digit");
   }
-  if (is_reserved_field(name))
-    bad_wds_field("every source has a field \"" + name + "\" of its own");
+  if (is_reserved_field(name)) bad_wds_field("every source already has a field \"" + name + "\"");
   for (const WdsField& field : fields) {
     if (field.field.name == name) bad_wds_field("the field \"" + name + "\" is specified twice");
   }

@@ -69,7 +69,7 @@ class TimmText {
       if (piece.number.empty())
         refuse(piece.text, "lacks its number", "such as \"" + std::string(piece.key) + "1\"");
       if (!seen.insert(piece.key).second) {
-        refuse(piece.text, "says \"" + std::string(piece.key) + "\" once more", "leave one out");
+        refuse(piece.text, "repeats \"" + std::string(piece.key) + "\"", "omit one of them");
       }
     }
   }

@@ -61,7 +61,7 @@ const OpRecord kRandomRotation{
           .max_count = 2},
          {.name = "expand",
           .type = ParamType::kBool,
-          .doc = "Whether to enlarge the output so that it holds the whole rotated image.",
+          .doc = "Whether to enlarge the output so that it contains the whole rotated image.",
           .fallback = false},
          center_param()},
         "nearest"),

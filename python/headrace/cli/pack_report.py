@@ -33,7 +33,7 @@ def print_pictures(summary: dict[str, Any]) -> None:
     for name, share in {**shares, "all": pictures}.items():
         ratio = ratio_of(share)
         table.add_row(
-            "as it is" if name == "none" else name,
+            "unchanged" if name == "none" else name,
             f"{share['count']:,}",
             f"{share['count'] / pictures['count']:.1%}",
             output.size_text(share["original_bytes"]),
@@ -46,7 +46,7 @@ def print_pictures(summary: dict[str, Any]) -> None:
         size = output.size_text(entry["bytes"])
         style = "red" if entry["unusable"] else "dim"
         console.print(
-            f"  [{style}]as it is:[/] {entry['count']:,} {escape(entry['reason'])} ({size})"
+            f"  [{style}]unchanged:[/] {entry['count']:,} {escape(entry['reason'])} ({size})"
         )
     if len(reasons) > REASONS_SHOWN:
         console.print(f"  … and {len(reasons) - REASONS_SHOWN:,} more reasons")

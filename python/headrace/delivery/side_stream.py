@@ -17,7 +17,7 @@ class Streams(Protocol):
 
 
 class TorchStreams:
-    """torch's current stream on a device, looked up at each call, and a side stream of our own."""
+    """torch's current stream on a device, looked up at each call, and our own side stream."""
 
     def __init__(self, device: str) -> None:
         self._cuda = sys.modules["torch"].cuda

@@ -26,7 +26,7 @@ _NOT_IN_A_BATCH = declare(
     "HR0806",
     "config",
     "field not supported by DataBatch",
-    "MXNet's DataBatch holds arrays with one row per record. Text, bytes, keys and records of "
+    "MXNet's DataBatch contains arrays with one row per record. Text, bytes, keys and records of "
     "varying shape are lists: omit them with fields=, or make the shapes equal with a transform "
     "(Resize, Pad). data= and label= select fields that the loader delivers.",
 )

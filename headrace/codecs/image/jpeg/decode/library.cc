@@ -253,7 +253,7 @@ Result<void> JpegLibraryDecoder::check_rows(const Window& window) {
                                  " of " + std::to_string(cinfo.image_height),
                .where = {.offset = session_.offset()},
                .hint =
-                   "download the file again, or leave it out (on_error=); damaged=\"repair\" "
+                   "download the file again, or skip it (on_error=); damaged=\"repair\" "
                    "delivers gray where rows are missing"};
 }
 

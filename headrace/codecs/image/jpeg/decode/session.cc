@@ -244,7 +244,7 @@ Result<void> JpegSession::check_kind() const {
   if (kind.empty()) return {};
   return Error{.code = &kUnsupported,
                .what = "this is a " + kind + " JPEG",
-               .hint = "convert it to 8-bit baseline or progressive JPEG, or leave it out"};
+               .hint = "convert it to 8-bit baseline or progressive JPEG, or skip it"};
 }
 
 Error JpegSession::failure(const ErrorCode& code) const {
@@ -258,7 +258,7 @@ Error JpegSession::failure(const ErrorCode& code) const {
                                    std::to_string(cinfo_.image_width) + " x " +
                                    std::to_string(cinfo_.image_height) + " pixels)",
                  .where = {.offset = failure_offset_},
-                 .hint = "re-encode the file, or leave it out"};
+                 .hint = "re-encode the file, or skip it"};
   }
   Error error{.code = &code, .what = failure_text_, .where = {.offset = failure_offset_}};
   std::string_view name;
@@ -281,7 +281,7 @@ Error JpegSession::failure(const ErrorCode& code) const {
     case JERR_CONVERSION_NOTIMPL:
     case JERR_NOTIMPL:
       error.code = &kUnsupported;
-      error.hint = "convert it to 8-bit baseline or progressive JPEG, or leave it out";
+      error.hint = "convert it to 8-bit baseline or progressive JPEG, or skip it";
       return error;
     default:
       break;
@@ -289,9 +289,9 @@ Error JpegSession::failure(const ErrorCode& code) const {
   if (!name.empty()) {
     error.code = &kUnsupported;
     error.what = "this is a " + std::string(name) + " JPEG";
-    error.hint = "convert it to 8-bit baseline or progressive JPEG, or leave it out";
+    error.hint = "convert it to 8-bit baseline or progressive JPEG, or skip it";
   } else {
-    error.hint = "the file may be truncated or overwritten: fetch it again, or leave it out";
+    error.hint = "the file may be truncated or overwritten: fetch it again, or skip it";
   }
   return error;
 }

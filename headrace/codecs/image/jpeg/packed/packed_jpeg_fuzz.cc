@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer: packed images of arbitrary bytes: header, a window, the whole, coefficients, the
 // file. A window's pixels must equal the whole image's, and every SIMD level must give the same;
-// a JPEG that packs must come back, with libjpeg's coefficients. Nothing may crash, leak or hang.
+// a JPEG that can be packed must be restored, with libjpeg's coefficients. Nothing may crash, leak
+// or hang.
 #include <algorithm>
 #include <cstdlib>
 
