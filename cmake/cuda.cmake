@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-# The kernels for GPUs: all .cu files, and the files that call the CUDA run time (cuda_*.cc). Where
-# there is no nvcc, files named without_cuda.cc stand in for them. Included after the compile options.
-set(HEADRACE_CUDA AUTO CACHE STRING "Kernels for GPUs: AUTO (where nvcc is found), ON or OFF")
+# The kernels for GPUs: all .cu files, and the files that call the CUDA run time (cuda_*.cc). Without
+# nvcc, files named without_cuda.cc replace them. Included after the compile options.
+set(HEADRACE_CUDA AUTO CACHE STRING "Kernels for GPUs: AUTO (if nvcc is found), ON or OFF")
 set_property(CACHE HEADRACE_CUDA PROPERTY STRINGS AUTO ON OFF)
-# What is built for 8.0 runs on 8.6 and 8.9 as it is, so each generation is compiled once.
+# Code for 8.0 also runs on 8.6 and 8.9, so each generation is compiled once.
 set(HEADRACE_CUDA_ARCHITECTURES 75 80 90 100 120 CACHE STRING
-    "Compute capabilities that kernels are built for, where nvcc knows them; the last also as PTX")
+    "Compute capabilities that kernels are built for, if nvcc supports them; the last also as PTX")
 
-# nvcc 12.8 to 13.2 can leave stale values in registers where divergent branches are nested.
+# nvcc 12.8 to 13.2 can leave stale values in registers in nested divergent branches.
 set(headrace_least_nvcc 13.3)
-# Sanitizers and clang have builds of their own, which prove the same code on the CPU.
+# Sanitizers and clang have separate builds, which check the same code on the CPU.
 set(headrace_has_cuda OFF)
 set(headrace_why_no_cuda "HEADRACE_CUDA=${HEADRACE_CUDA}")
 if(HEADRACE_CUDA STREQUAL "ON" OR (HEADRACE_CUDA STREQUAL "AUTO" AND NOT HEADRACE_SANITIZE
                                    AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"))
-  # The first that is new enough: the one that is asked for, the system's, PyPI's in .venv.
+  # The first one that is new enough: the requested one, the system's, or PyPI's in .venv.
   find_program(nvcc_of_system nvcc NO_CACHE PATHS /usr/local/cuda/bin)
   file(GLOB nvcc_of_venv ${CMAKE_CURRENT_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/cu*/bin/nvcc)
   set(headrace_why_no_cuda "no nvcc")
@@ -30,7 +30,7 @@ if(HEADRACE_CUDA STREQUAL "ON" OR (HEADRACE_CUDA STREQUAL "AUTO" AND NOT HEADRAC
   endforeach()
   string(APPEND headrace_why_no_cuda ", ${headrace_least_nvcc} is needed: .venv/bin/pip install -r tools/requirements/cuda.txt")
   if(HEADRACE_CUDA STREQUAL "ON" AND NOT headrace_has_cuda)
-    message(FATAL_ERROR "HEADRACE_CUDA=ON, and ${headrace_why_no_cuda}")
+    message(FATAL_ERROR "HEADRACE_CUDA=ON, but ${headrace_why_no_cuda}")
   endif()
 endif()
 
@@ -56,7 +56,7 @@ list(TRANSFORM CMAKE_CUDA_ARCHITECTURES REPLACE "-real" "" AT -1)
 set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
-set(CMAKE_CUDA_RUNTIME_LIBRARY Static)  # the library loads where there is no driver
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)  # the library also loads without a driver
 enable_language(CUDA)
 if(HEADRACE_STANDALONE)
   # The compiler under nvcc differs from the one that links, and has another C++ standard library.
@@ -71,7 +71,7 @@ message(STATUS "CUDA: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, kernels for ${CMAKE_C
 add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--fmad=false>
                     $<$<COMPILE_LANGUAGE:CUDA>:--threads=0>
                     $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>
-                    # `#pragma unroll` is known to nvcc, and not to the compiler under it.
+                    # nvcc knows `#pragma unroll`, but its host compiler does not.
                     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-unknown-pragmas>
                     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off>)
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS headrace/*.cu)

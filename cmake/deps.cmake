@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Third parties, one line each, with the Debian package that has it; reasons: docs/internals/dependencies.md.
+# Third-party libraries, one line each, with their Debian package; reasons: docs/internals/dependencies.md.
 function(needs package found)
   if(NOT ${found})
     list(APPEND missing ${package})
@@ -22,7 +22,7 @@ find_path(ZSTD_INCLUDE_DIR zstd.h)
 find_library(ZSTD_LIBRARY zstd)
 needs(libzstd-dev ZSTD_INCLUDE_DIR)
 needs(libzstd-dev ZSTD_LIBRARY)
-# Opened when their codecs are first used (codecs/run_time_library.h): the headers alone.
+# Loaded when their codecs are first used (codecs/run_time_library.h), so only headers are needed.
 find_path(WEBP_INCLUDE_DIR webp/decode.h)
 needs(libwebp-dev WEBP_INCLUDE_DIR)
 find_path(TIFF_INCLUDE_DIR tiffio.h)
@@ -52,9 +52,9 @@ set(codec_include_dirs ${WEBP_INCLUDE_DIR} ${TIFF_INCLUDE_DIR} ${GIF_INCLUDE_DIR
                        ${DE265_INCLUDE_DIR} ${JXL_INCLUDE_DIR}
                        ${FLAC_INCLUDE_DIR} ${MPG123_INCLUDE_DIR} ${VORBIS_INCLUDE_DIR}
                        ${OPUSFILE_INCLUDE_DIR})
-find_path(XXHASH_INCLUDE_DIR xxhash.h)  # the header alone
+find_path(XXHASH_INCLUDE_DIR xxhash.h)  # header only
 needs(libxxhash-dev XXHASH_INCLUDE_DIR)
-find_path(AVCODEC_INCLUDE_DIR libavcodec/avcodec.h)  # of headrace-av alone, which may be absent
+find_path(AVCODEC_INCLUDE_DIR libavcodec/avcodec.h)  # only for headrace-av, which may be absent
 find_library(AVCODEC_LIBRARY avcodec)                # (libavcodec-dev; cmake/video.cmake)
 find_library(AVUTIL_LIBRARY avutil)
 

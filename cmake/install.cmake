@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # The C++ package: `cmake --install BUILD --prefix P`, then find_package(headrace) in another project
-# and link headrace::headrace. The Python wheel carries the library alone (cmake/python.cmake).
+# and link headrace::headrace. The Python wheel contains only the library (cmake/python.cmake).
 include(CMakePackageConfigHelpers)
 
-# There is no promise on the binary interface before 1.0: a program loads the version that it was
-# built with, and no other.
+# Before 1.0 the binary interface is not stable: a program only loads the version that it was built
+# with.
 set_target_properties(headrace PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION})
 
 install(TARGETS headrace EXPORT headrace)
 if(TARGET headrace-av)
-  install(TARGETS headrace-av DESTINATION ${CMAKE_INSTALL_LIBDIR})  # beside the library, which looks there
+  install(TARGETS headrace-av DESTINATION ${CMAKE_INSTALL_LIBDIR})  # next to the library, which looks there
 endif()
-# Not those of tests, not those behind which another library stands, and not what the files of an
+# Without the headers of tests, those that include another library, and those that the files of an
 # instruction set include between their target pragmas.
 install(DIRECTORY headrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp"
@@ -26,7 +26,7 @@ install(DIRECTORY headrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         PATTERN "lanes" EXCLUDE
         PATTERN "each_level.h" EXCLUDE)
 
-# All dependencies are the library's own, so the exported target is the whole configuration.
+# All dependencies are private to the library, so the exported target is the whole configuration.
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/headrace)
 install(EXPORT headrace NAMESPACE headrace:: FILE headraceConfig.cmake DESTINATION ${package_folder})
 set(version_file ${CMAKE_CURRENT_BINARY_DIR}/headraceConfigVersion.cmake)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The Python module: bindings/*.cc -> headrace/_core, with libheadrace.so beside it in the wheel.
-option(HEADRACE_INPLACE "Put the module into python/headrace, for work on the checkout" OFF)
+# The Python module: bindings/*.cc -> headrace/_core, with libheadrace.so next to it in the wheel.
+option(HEADRACE_INPLACE "Put the module into python/headrace, for development in the checkout" OFF)
 
 add_subdirectory(bindings)
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
@@ -17,11 +17,11 @@ if(TARGET headrace-av)
   install(TARGETS headrace-av DESTINATION headrace)
 endif()
 
-# What plug-ins are built with: headrace.include_dir().
+# The headers for plug-ins: headrace.include_dir().
 install(FILES headrace/plugin.h headrace/plugin.hpp DESTINATION headrace/include/headrace)
 
-# Stubs come from the module itself, so they cannot differ from it. A sanitizer's run time does not
-# load into a plain interpreter, hence not there.
+# Stubs are generated from the module itself, so they cannot differ from it. Not with a sanitizer, whose
+# run time cannot be loaded into a plain interpreter.
 if(NOT HEADRACE_SANITIZE)
   set(stub_folder ${CMAKE_CURRENT_BINARY_DIR}/stubs)
   set(stubs ${stub_folder}/_core.pyi ${stub_folder}/formats.pyi ${stub_folder}/sampling.pyi

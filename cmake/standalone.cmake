@@ -7,16 +7,16 @@ target_compile_options(headrace PUBLIC
                        "$<$<COMPILE_LANGUAGE:CXX>:-ffunction-sections;-fdata-sections>")
 set(headrace_python_components Development.SABIModule)
 set(headrace_module_form STABLE_ABI)
-# nanobind 3.1 uses stderr, whose header Python's brings along only without its limited API.
+# nanobind 3.1 uses stderr, whose header Python's headers include only without the limited API.
 set(headrace_module_compile_options "SHELL:-include cstdio")
 set(headrace_module_link_options
     -Wl,--gc-sections -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/bindings/exported.map)
 
-# headrace-av is in a wheel of its own, which brings libavcodec (tools/wheels/build_media.py).
+# headrace-av is in a separate wheel, which contains libavcodec (tools/wheels/build_media.py).
 set_source_files_properties(headrace/codecs/media/media_program.cc PROPERTIES
                             COMPILE_DEFINITIONS HEADRACE_AV_WHEEL="headrace-media")
 
-set(HEADRACE_CODECS "" CACHE PATH "Folder of the libraries that codecs open, for the wheel")
+set(HEADRACE_CODECS "" CACHE PATH "Folder of the libraries that codecs open, to be included in the wheel")
 if(HEADRACE_CODECS)
   set_source_files_properties(headrace/codecs/run_time_library.cc PROPERTIES
                               COMPILE_DEFINITIONS HEADRACE_CODECS_WHEEL=1)
@@ -26,7 +26,7 @@ if(HEADRACE_CODECS)
 endif()
 
 set(HEADRACE_BUNDLED "" CACHE PATH
-    "Folder of the licenses and the SBOM of what is inside, for the wheel's dist-info")
+    "Folder of the licenses and the SBOM of the bundled code, for the wheel's dist-info")
 if(HEADRACE_BUNDLED)
   install(DIRECTORY ${HEADRACE_BUNDLED}/ DESTINATION ${SKBUILD_METADATA_DIR})
 endif()

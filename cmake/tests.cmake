@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The C++ tests. Those of a folder are one program, FOLDER_tests, whose files are compiled together;
-# ctest runs it once per file, with the file's suites alone.
+# ctest runs it once per file, with only the suites of that file.
 enable_testing()
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS headrace/*_test.cc)
 list(FILTER test_sources INCLUDE REGEX "/headrace/(${HEADRACE_TESTS_IN})")
@@ -13,13 +13,13 @@ foreach(source IN LISTS test_sources)
   if(NOT suites)
     message(FATAL_ERROR "${source}: no TEST at the beginning of a line")
   endif()
-  # Alone, or once per parameter or type.
+  # A plain suite, or one per parameter or type.
   list(TRANSFORM suites REPLACE "(.+)" "\\1.*:*/\\1.*:\\1/*")
   list(JOIN suites ":" filter)
   if(CMAKE_CROSSCOMPILING)  # a death test would start a program for this machine
     string(APPEND filter ":-*DeathTest*")
   endif()
-  # `./dev gpu` takes these to other machines (tools/gpu_bundle.py finds them by the same words).
+  # `./dev gpu` copies these to other machines (tools/gpu_bundle.py finds them by the same patterns).
   file(STRINGS ${source} has_gpu_form REGEX "batch_test_devices[.]h|test_devices\\(\\)|kGpu" LIMIT_COUNT 1)
   if(has_gpu_form)
     set(program ${name})

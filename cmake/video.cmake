@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# headrace-av, the program that decodes videos: it alone is linked with libavcodec, whose license on
-# Debian is the GPL, and the engine speaks to it through a socket. It lies beside the library.
+# headrace-av, the program that decodes videos: only it is linked with libavcodec, whose license on
+# Debian is the GPL, and the engine communicates with it through a socket. It is next to the library.
 if(NOT (AVCODEC_INCLUDE_DIR AND AVCODEC_LIBRARY AND AVUTIL_LIBRARY))
-  message(STATUS "Videos: not decoded by this build; it takes libavcodec "
+  message(STATUS "Videos: not decoded by this build, because libavcodec is missing "
                  "(apt-get install --no-install-recommends libavcodec-dev)")
   return()
 endif()
@@ -13,12 +13,12 @@ add_executable(headrace-av ${av_sources})
 target_include_directories(headrace-av PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${AVCODEC_INCLUDE_DIR})
 target_link_libraries(headrace-av PRIVATE ${AVCODEC_LIBRARY} ${AVUTIL_LIBRARY})
 target_compile_options(headrace-av PRIVATE ${sanitized})
-if(HEADRACE_SANITIZE)  # that check looks into memory by calls that are refused where it runs
+if(HEADRACE_SANITIZE)  # that check needs system calls that the sandbox forbids
   target_compile_options(headrace-av PRIVATE -fno-sanitize=vptr)
 endif()
-add_dependencies(headrace headrace-av)  # who runs a test of the library may need it
+add_dependencies(headrace headrace-av)  # tests of the library may need it
 
-# Which package has the library, for machines that lack it.
+# The package that contains the library, for machines that lack it.
 foreach(header version_major.h version.h)
   if(NOT av_major AND EXISTS ${AVCODEC_INCLUDE_DIR}/libavcodec/${header})
     file(STRINGS ${AVCODEC_INCLUDE_DIR}/libavcodec/${header} av_major

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# `./dev gpu`: what is tested and measured on a machine with a GPU. Sourced by dev.
+# `./dev gpu`: tests and measurements on a machine with a GPU. Sourced by dev.
 #
-# The programs are built there with its nvcc, or are those that `./dev gpu --bundle` has put into
-# build/gpu on another machine. That folder is not git's and travels with the checkout; it holds all
-# that is needed but bash, tar, coreutils, python3 and the driver, and is taken wherever it is there.
+# The programs are built there with its nvcc, or were put into build/gpu by `./dev gpu --bundle` on
+# another machine. That folder is ignored by git and is copied along with the checkout; it contains
+# everything needed except bash, tar, coreutils, python3 and the driver, and is used if it exists.
 # shellcheck shell=bash
 
 bundle=build/gpu/bundle.tar.gz
@@ -27,14 +27,14 @@ usage: ./dev gpu [--photos FOLDER] [STEP...]
        ./dev gpu --device cpu [STEP...]
 
 Tests of kernels on this machine's GPU, alone and under compute-sanitizer's
-tools, exactness of JPEG decoding, and figures beside their predictions: of
+tools, exactness of JPEG decoding, and figures next to their predictions: of
 kernels, of whole loaders, and of other decoders that are installed there.
 
   STEP             start, tests, memcheck, racecheck, initcheck, synccheck,
                    figures, bench, loaders; default: all but initcheck and
-                   synccheck, memcheck and racecheck of a few programs: some
-                   five minutes. Named alone, each looks at all programs
-  --photos FOLDER  JPEGs for figures and loaders; default: made pictures and
+                   synccheck, memcheck and racecheck of a few programs: about
+                   five minutes. Named alone, each checks all programs
+  --photos FOLDER  JPEGs for figures and loaders; default: generated images and
                    examples/images
   --bundle         for a machine without network or compiler: the programs and
                    what they need into build/gpu, which travels with a checkout
@@ -220,7 +220,7 @@ gpu() {
     packages "${build_packages[@]}" "${test_packages[@]}"
     requirements build
     requirements demo
-    step "the engine builds without a warning" build_without_warnings
+    step "the engine builds without warnings" build_without_warnings
     step "CUDA kernels compile" has_kernels
     step "the figures' program builds" cmake --build --preset release --target gpu_figures -- --quiet
     step "the package builds and installs" package
