@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from headrace.ray.data import batches_before, divided
 
 import headrace as hr
-from headrace.ray.data import batches_before, divided
 
 RECORDS = 36
 BAD: dict[str, set[int]] = {
