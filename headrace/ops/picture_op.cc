@@ -296,10 +296,8 @@ Result<Geometry> resized_to(std::string_view owner, Size from, int64_t height, i
 Error too_small(std::string_view owner, Size picture, Size needed, std::string hint) {
   return {.code = &kTooSmall,
           .what = "[" + std::string(owner) + "] the crop is " + text_of(needed) +
-                  " (height x width), but the image is "
-                  "
-                  "+ text_of(picture),
-                      .hint = std::move(hint)};
+                  " (height x width), but the image is " + text_of(picture),
+          .hint = std::move(hint)};
 }
 
 }  // namespace headrace

@@ -427,7 +427,7 @@ void RangeClient::Loop::find_slow_requests() {
   }
   for (Transfer* transfer : stalled) {
     if (!active.contains(transfer)) continue;  // another transfer of its job was complete
-    if (transfer->is_refused()) {  // the rest of an error's body does not matter
+    if (transfer->is_refused()) {              // the rest of an error's body does not matter
       finish(*transfer, Curl::kOk);
       continue;
     }
