@@ -13,6 +13,8 @@
 #include "headrace/sources/columns/columns.h"
 #include "headrace/storage/memory_files.h"
 #include "headrace/storage/read_deadline.h"
+#include "headrace/storage/remote/loopback_server_test.h"
+#include "headrace/storage/remote/remote_options.h"
 
 namespace headrace {
 namespace {
@@ -171,6 +173,34 @@ TEST(RecordGroups, a_group_whose_readers_gave_up_can_be_evicted) {
   for (int64_t group = 4; group < 9; ++group) groups.expect(group * kRows);
   groups.expect(0);
   EXPECT_EQ(groups.volume.requests(), 10) << "group 0 had made room";
+}
+
+TEST(RecordGroups, a_closed_source_cancels_the_requests_of_its_groups) {
+  const RemoteOptions before = *remote_options();
+  RemoteOptions patient;
+  patient.stall_seconds = 600;
+  patient.hedge = false;
+  set_remote_options(patient);
+  std::atomic<bool> hangs{false};
+  LoopbackServer server(3'000'000, [&](int) { return LoopbackFault{.hangs = hangs}; });
+  RecordGroups made{.files = std::make_shared<const FileSet>(std::vector{server.url()})};
+  made.groups = {{.end = kRows, .ranges = {{.offset = 1'000'000, .bytes = 9}}}};
+  made.schema = {{.name = "x", .kind = FieldKind::kTensor, .shape = Shape{kRowBytes}}};
+  made.decode = [](int64_t, std::vector<Buffer>) -> Result<SourcePtr> { return SourcePtr(); };
+  SourcePtr source = source_of_groups(std::move(made));
+  hangs = true;
+  const int opened = server.requests();
+  {
+    const ReadDeadline deadline(0.01);
+    const int64_t index = 5;
+    RecordData record;
+    source->read({&index, 1}, {true}, {&record, 1});
+    EXPECT_FALSE(record.result);
+  }
+  while (server.requests() == opened) std::this_thread::yield();
+  source.reset();
+  while (server.aborted() < 1) std::this_thread::yield();
+  set_remote_options(before);
 }
 
 TEST(RecordGroups, groups_are_released_without_holding_the_lock) {
