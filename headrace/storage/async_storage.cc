@@ -128,8 +128,9 @@ std::span<uint8_t> AsyncStorage::room_for(const Request& request, uint64_t file_
 
 void AsyncStorage::submit(std::vector<AsyncRead> reads) const {
   if (BlockCache* const cache = BlockCache::in_use()) {
-    cache->submit(std::move(reads),
-                  [this](std::vector<AsyncRead> far) { submit_remote(std::move(far)); });
+    cache->submit(
+        std::move(reads), [this](std::vector<AsyncRead> far) { submit_remote(std::move(far)); },
+        [this](const std::string& path) { return version_of(path); });
   } else {
     submit_remote(std::move(reads));
   }
@@ -240,6 +241,8 @@ void AsyncStorage::take(const std::shared_ptr<Flight>& flight, Answer answer) co
   if (!flight->sized && answer.size > flight->read.max_bytes) {
     return flight->land(above_cap_error(piece.path, answer.size, flight->read.max_bytes));
   }
+  // The rest, if any, has to be of the same version.
+  if (!flight->sized && !piece.known) flight->read.piece.known = answer.identity;
   flight->sized = true;
   flight->begin += answer.got;
   const uint64_t wanted = flight->wanted();

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,12 @@ class AsyncStorage : public Storage {
   // Through the block cache, if one is in use (block_cache.h).
   void submit(std::vector<AsyncRead> reads) const final;
   void submit_scattered(std::vector<ScatterRead> reads) const;
+  // The version of a file, as last listed, inspected or read, if it is known without a request: the
+  // block cache serves a whole file only if it has this version.
+  virtual std::optional<FileIdentity> version_of(const std::string& path) const {
+    (void)path;
+    return {};
+  }
   // These bytes will be read soon: the cache may fetch them.
   void will_read(const FilePiece& piece) const;
   Result<std::unique_ptr<OpenFile>> open(const std::string& path,
@@ -41,11 +48,12 @@ class AsyncStorage : public Storage {
 
  protected:
   struct Answer {
-    uint64_t size = 0;       // of the file, if there is no error
-    size_t got = 0;          // bytes written after the existing ones
-    int error_number = 0;    // an errno; 0 if there is no error
-    std::string words{};     // replaces the system's error text, unless empty
-    Result<void> failure{};  // a permanent error, with its own text
+    uint64_t size = 0;                       // of the file, if there is no error
+    size_t got = 0;                          // bytes written after the existing ones
+    int error_number = 0;                    // an errno; 0 if there is no error
+    std::string words{};                     // replaces the system's error text, unless empty
+    Result<void> failure{};                  // a permanent error, with its own text
+    std::optional<FileIdentity> identity{};  // of a file that is read whole, if it has a version
   };
   // The missing part of a read. size() is the total number of bytes requested; if a whole file is
   // read, the first answer determines it, unless the file has more than `max_bytes`.

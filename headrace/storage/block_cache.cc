@@ -27,11 +27,6 @@ constexpr int64_t kReversed = 3'000'000'000;
 
 int64_t seconds_now() { return static_cast<int64_t>(::time(nullptr)); }
 
-// Whether the identity has a value that changes with the content.
-bool tells_versions(const FileIdentity& identity) {
-  return identity.size > 0 && (identity.inode != 0 || identity.modified_ns != 0);
-}
-
 }  // namespace
 
 // The part of one block that a read needs.
@@ -86,11 +81,15 @@ BlockCache::BlockCache(const CacheDirectory& cache, BlockCacheOptions options)
 }
 
 void BlockCache::settle() {
-  {
+  for (bool is_idle = false; !is_idle;) {
+    {
+      MutexLock lock(mutex_);
+      while (!fills_.empty() || !files_.empty()) idle_.wait(mutex_);
+    }
+    threads_.wait();  // which may have begun to fetch other files
     MutexLock lock(mutex_);
-    while (!fills_.empty()) idle_.wait(mutex_);
+    is_idle = fills_.empty() && files_.empty();
   }
-  threads_.wait();
 }
 
 BlockCache::Counts BlockCache::counts() const {
@@ -150,8 +149,14 @@ BlockPtr BlockCache::find(const BlockName& name, const BlockId& id) {
   return block;
 }
 
-void BlockCache::submit(std::vector<AsyncRead> reads, const Far& far) {
-  for (AsyncRead& read : reads) serve_or_bypass(read, far, /*may_wait=*/false);
+void BlockCache::submit(std::vector<AsyncRead> reads, const Far& far, const VersionOf& version_of) {
+  for (AsyncRead& read : reads) {
+    if (folder_ && read.piece.bytes == FilePiece::kWhole && !read.piece.known) {
+      serve_file(read, far, version_of);
+    } else {
+      serve_or_bypass(read, far, /*may_wait=*/false);
+    }
+  }
 }
 
 // Every read is answered: by the storage if there is no memory for the cache's objects.
@@ -221,14 +226,15 @@ void BlockCache::serve(AsyncRead& read, const Far& far, bool may_wait) {
   serve_by_fills(read, std::move(parts), far);
 }
 
+// By the path without its signature, or a file would count again each time its address is signed.
+bool BlockCache::all_fit(const std::string& stable_path, const FileIdentity& identity) {
+  const uint64_t file = mix64(mix64(identity.inode, hash_name(stable_path)), identity.size);
+  if (known_files_.insert(file).second) known_bytes_ += identity.size;
+  return known_bytes_ <= limit_;
+}
+
 bool BlockCache::is_worth_filling(const AsyncRead& read, const std::vector<Part>& parts) {
-  const FileIdentity& known = *read.piece.known;
-  // By the path without its signature, or a file would count again each time its address is signed.
-  const std::string& path = parts.front().id.path;
-  if (known_files_.insert(mix64(mix64(known.inode, hash_name(path)), known.size)).second) {
-    known_bytes_ += known.size;
-  }
-  const bool fit = known_bytes_ <= limit_;
+  const bool fit = all_fit(parts.front().id.path, *read.piece.known);
   return now() >= closed_until_ &&
          std::ranges::all_of(parts, [&](const Part& part) REQUIRES_LOCK(mutex_) {
            return fit || part.bytes >= part.id.bytes / 2 || needed_->has(part.name) ||
@@ -371,7 +377,7 @@ void BlockCache::finish(const FillPtr& fill) {
     deliver(assembly, copied);
   }
   reads.clear();
-  if (fill->bytes.size() > 0) keep(fill);
+  if (fill->bytes.size() > 0) store(fill->name, fill->id, fill->bytes.bytes());
   if (fill->block && !good) folder_->remove(fill->name);
   if (fill->locked) folder_->end_fill(fill->name);
   {
@@ -385,13 +391,12 @@ void BlockCache::finish(const FillPtr& fill) {
   idle_.notify_all();
 }
 
-void BlockCache::keep(const FillPtr& fill) {
+void BlockCache::store(const BlockName& name, const BlockId& id, std::span<const uint8_t> bytes) {
   const auto stays = [this](const std::string& file) {
     MutexLock lock(mutex_);
     return needed_->has(file);
   };
-  const BlockFolder::Put put =
-      folder_->put(fill->name, fill->id, fill->bytes.bytes(), {limit_, stays});
+  const BlockFolder::Put put = folder_->put(name, id, bytes, {limit_, stays});
   MutexLock lock(mutex_);
   counts_.evicted += put.evicted;
   if (put.evicted > 0) opened_.close_deleted();

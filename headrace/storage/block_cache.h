@@ -2,12 +2,17 @@
 // A cache on local disk for remote files: blocks of 8 MiB, shared by all processes of the machine
 // (block_folder.h). All reads from asynchronous storages go through it.
 //
-// - Reads of a file whose identity is known are served from blocks; all others go to the storage.
+// - Reads of a file whose identity is known are served from blocks. A file that is read whole,
+// since
+//   it is a record by itself, is one block of its own size, named by the version that the storage
+//   knows from a listing, an inspection or its last answer. All other reads go to the storage.
 // - A block is fetched whole if it was announced (will_read), if a read needs at least half of it,
 //   or if all files read so far fit into the limit. Otherwise only the requested bytes are read,
 //   and nothing is kept: with a small cache and random reads, a whole block would be fetched for
 //   each record.
-// - Each block is fetched once, by one process; others wait for it.
+// - Each block is fetched once, by one process; others wait for it. A file by itself is kept when
+// it
+//   has been read, if all files read so far fit into the limit.
 // - Blocks whose next use is farthest away are evicted first: blocks whose announced reads are
 //   done, the most recently finished first, then the least recently used. Announced blocks that are
 //   not yet finished stay.
@@ -21,9 +26,12 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "headrace/base/mutex.h"
@@ -70,7 +78,10 @@ class BlockCache {
   void settle() EXCLUDES_LOCK(mutex_);
 
   using Far = std::function<void(std::vector<AsyncRead>)>;  // submits directly to the storage
-  void submit(std::vector<AsyncRead> reads, const Far& far) EXCLUDES_LOCK(mutex_);
+  using VersionOf = std::function<std::optional<FileIdentity>(const std::string& path)>;
+  // `version_of`: AsyncStorage::version_of.
+  void submit(std::vector<AsyncRead> reads, const Far& far, const VersionOf& version_of)
+      EXCLUDES_LOCK(mutex_);
   // All of these bytes will be read soon.
   void will_read(const FilePiece& piece, const Far& far) EXCLUDES_LOCK(mutex_);
 
@@ -99,6 +110,24 @@ class BlockCache {
   void serve_or_bypass(AsyncRead& read, const Far& far, bool may_wait) EXCLUDES_LOCK(mutex_);
   static void bypass(AsyncRead& read, const Far& far);
   void serve(AsyncRead& read, const Far& far, bool may_wait) EXCLUDES_LOCK(mutex_);
+  // Files that are records by themselves (block_cache_files.cc).
+  void serve_file(AsyncRead& read, const Far& far, const VersionOf& version_of)
+      EXCLUDES_LOCK(mutex_);
+  void serve_or_fetch_file(AsyncRead& read, const Far& far,
+                           const std::optional<FileIdentity>& version, bool may_wait)
+      EXCLUDES_LOCK(mutex_);
+  std::optional<BlockFile::Got> read_block(AsyncRead& read, const FileIdentity& version,
+                                           bool may_wait) EXCLUDES_LOCK(mutex_);
+  void fetch_file(AsyncRead& read, const Far& far) EXCLUDES_LOCK(mutex_);
+  void keep_file(const AsyncRead& read) EXCLUDES_LOCK(mutex_);
+  void deliver_file(AsyncRead read, bool is_hit) EXCLUDES_LOCK(mutex_);
+  using FileReads = std::vector<std::pair<AsyncRead, Far>>;
+  FileReads release_file(const std::string& path) EXCLUDES_LOCK(mutex_);
+  // Counts the file as read; whether all files that were read fit into the limit.
+  bool all_fit(const std::string& stable_path, const FileIdentity& identity) REQUIRES_LOCK(mutex_);
+  // Adds a block to the folder.
+  void store(const BlockName& name, const BlockId& id, std::span<const uint8_t> bytes)
+      EXCLUDES_LOCK(mutex_);
   bool is_worth_filling(const AsyncRead& read, const std::vector<Part>& parts)
       REQUIRES_LOCK(mutex_);
   void serve_by_fills(AsyncRead& read, std::vector<Part> parts, const Far& far)
@@ -108,7 +137,6 @@ class BlockCache {
   void start_fills() EXCLUDES_LOCK(mutex_);
   void begin(const FillPtr& fill);
   void fetched(const FillPtr& fill, AsyncRead read) EXCLUDES_LOCK(mutex_);
-  void keep(const FillPtr& fill) EXCLUDES_LOCK(mutex_);
   void finish(const FillPtr& fill) EXCLUDES_LOCK(mutex_);
   void deliver(const AssemblyPtr& assembly, bool good) EXCLUDES_LOCK(mutex_);
   void note_read(const Part& part) EXCLUDES_LOCK(mutex_);
@@ -131,6 +159,8 @@ class BlockCache {
   std::unordered_map<BlockName, FillPtr, HashBlockName> fills_ GUARDED_BY(mutex_);
   std::list<FillPtr> waiting_ GUARDED_BY(mutex_);  // fills that have not begun
   int active_ GUARDED_BY(mutex_) = 0;
+  // The files that are being read, by their stable paths, and the other reads of them.
+  std::unordered_map<std::string, FileReads> files_ GUARDED_BY(mutex_);
   std::unique_ptr<NeededBlocks> needed_ GUARDED_BY(mutex_);
   BurstThreads threads_;
 };

@@ -84,6 +84,16 @@ testing::AssertionResult reads_correctly(const std::string& path, const std::vec
   return testing::AssertionSuccess();
 }
 
+// Reads a file whole, as a record by itself, and compares it.
+testing::AssertionResult reads_whole(const std::string& path, const std::vector<uint8_t>& bytes) {
+  Buffer got;
+  if (const Result<void> read = read_file(path, got); !read) {
+    return testing::AssertionFailure() << read.error().code->id << " " << read.error().what;
+  }
+  if (!std::ranges::equal(got.bytes(), bytes)) return testing::AssertionFailure() << "other bytes";
+  return testing::AssertionSuccess();
+}
+
 std::vector<fs::path> blocks_in(const std::string& folder) {
   std::vector<fs::path> out;
   for (const auto& entry : fs::directory_iterator(folder + "/blocks")) {
@@ -167,6 +177,136 @@ TEST_F(BlockCacheTest, NeverServesBytesOfAReplacedFile) {
   EXPECT_EQ(opened.read(0, 5 * kBlock, got).error().code->id, "HR0208") << "and nowhere else";
 }
 
+TEST_F(BlockCacheTest, KeepsFilesByThemselvesAsOneBlock) {
+  const std::vector<uint8_t> small = content(1000, 5);
+  const std::string path = volume_.write("b.jpg", small);
+  for (int run = 0; run < 2; ++run) {
+    Cached cache(folder_.path());
+    EXPECT_TRUE(reads_whole(path_, bytes_));  // larger than the blocks of containers
+    EXPECT_TRUE(reads_whole(path, small));
+    cache->settle();
+    EXPECT_TRUE(reads_whole(path_, bytes_));
+    EXPECT_TRUE(reads_whole(path, small));
+    EXPECT_EQ(cache->counts().hits, run == 0 ? 2 : 4);
+    EXPECT_EQ(cache->counts().misses, run == 0 ? 2 : 0);
+    EXPECT_EQ(cache->counts().hit_bytes, (run == 0 ? 1 : 2) * (bytes_.size() + 1000));
+    EXPECT_EQ(cache->counts().far_bytes, run == 0 ? bytes_.size() + 1000 : 0);
+    EXPECT_EQ(cache->caution(), "");
+  }
+  EXPECT_EQ(volume_.requests(), 2);
+  EXPECT_EQ(blocks_in(folder_.path()).size(), 2u);
+  Cached cache(folder_.path());
+  EXPECT_TRUE(reads_correctly(path_, bytes_, kBlock, 1000)) << "as a container, it has others";
+  EXPECT_TRUE(reads_whole(path_, bytes_));
+}
+
+TEST_F(BlockCacheTest, ServesAFileByItselfOnlyInTheVersionOfTheStorage) {
+  const std::vector<uint8_t> other = content(bytes_.size(), 2);
+  const FileIdentity old = *identity_of(path_);
+  Cached cache(folder_.path());
+  EXPECT_TRUE(reads_whole(path_, bytes_));
+  volume_.write("a.tar", other);
+  EXPECT_TRUE(reads_whole(path_, other)) << "another version is another block";
+  cache->settle();
+  EXPECT_EQ(cache->counts().hits, 0);
+  // As the storage last knew it: the version that was listed is served whole.
+  const auto read_as = [&](const std::optional<FileIdentity>& version) {
+    std::vector<AsyncRead> one(1);
+    one[0].piece.path = path_;
+    std::optional<std::vector<uint8_t>> got;
+    std::atomic<bool> over = false;
+    one[0].done = [&](const AsyncRead& done) {
+      if (done.result) got.emplace(done.bytes.bytes().begin(), done.bytes.bytes().end());
+      over = true;
+    };
+    const BlockCache::Far far = [&](std::vector<AsyncRead> reads) {
+      for (AsyncRead& read : reads) {
+        read.bytes.resize(other.size());
+        std::ranges::copy(other, read.bytes.data());
+        read.piece.known = *identity_of(path_);
+        const auto done = std::move(read.done);
+        done(std::move(read));
+      }
+    };
+    cache->submit(std::move(one), far, [&](const std::string&) { return version; });
+    while (!over) std::this_thread::yield();
+    return got;
+  };
+  EXPECT_EQ(read_as(old), bytes_);
+  EXPECT_EQ(read_as(*identity_of(path_)), other);
+  EXPECT_EQ(cache->counts().hits, 2);
+  EXPECT_EQ(read_as({}), other);
+  EXPECT_EQ(read_as(FileIdentity{.inode = 99, .size = old.size}), other);
+  EXPECT_EQ(cache->counts().hits, 2);
+}
+
+TEST_F(BlockCacheTest, ReadsAFileOnceForReadsAtTheSameTime) {
+  volume_.behave({.latency_seconds = 0.02});
+  Cached cache(folder_.path());
+  std::vector<AsyncRead> reads(8);
+  std::atomic<size_t> right = 0, over = 0;
+  for (AsyncRead& read : reads) {
+    read.piece.path = path_;
+    read.done = [&](const AsyncRead& done) {
+      right += done.result && std::ranges::equal(done.bytes.bytes(), bytes_);
+      ++over;
+    };
+  }
+  reads[5].max_bytes = 10;
+  storage_of(path_).submit(std::move(reads));
+  while (over < 8) std::this_thread::yield();
+  EXPECT_EQ(right, 7u);
+  EXPECT_EQ(volume_.requests(), 2) << "and one for the read of at most 10 bytes";
+  EXPECT_EQ(cache->counts().hits, 0);
+  EXPECT_EQ(cache->counts().misses, 8);
+  EXPECT_EQ(cache->counts().far_bytes, bytes_.size());
+}
+
+TEST_F(BlockCacheTest, ReadsADamagedFileAgain) {
+  {
+    Cached cache(folder_.path());
+    EXPECT_TRUE(reads_whole(path_, bytes_));
+  }
+  for (const fs::path& path : blocks_in(folder_.path())) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(5000);
+    file.put('?');
+  }
+  Cached cache(folder_.path());
+  EXPECT_TRUE(reads_whole(path_, bytes_));
+  cache->settle();
+  EXPECT_TRUE(reads_whole(path_, bytes_));
+  EXPECT_EQ(cache->counts().hits, 1);
+}
+
+TEST_F(BlockCacheTest, FilesByThemselvesStayWithinTheLimit) {
+  const uint64_t limit = 6 * (kBlock + 200);
+  Cached cache(folder_.path(), limit);
+  std::vector<std::string> paths;
+  for (uint64_t i = 0; i < 12; ++i) {
+    paths.push_back(volume_.write("f" + std::to_string(i), content(kBlock, 10 + i)));
+  }
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (uint64_t i = 0; i < 12; ++i) {
+      EXPECT_TRUE(reads_whole(paths[i], content(kBlock, 10 + i)));
+      cache->settle();
+      EXPECT_LE(bytes_in(folder_.path()), limit);
+    }
+  }
+  EXPECT_EQ(cache->counts().hits, 6) << "those that fit stay, whatever the order";
+  EXPECT_EQ(cache->counts().evicted, 0);
+  EXPECT_EQ(cache->caution(), "");
+}
+
+TEST_F(BlockCacheTest, FilesAreReadWithoutAUsableFolder) {
+  std::ofstream(folder_.path() + "/blocks") << "a file";
+  Cached cache(folder_.path());
+  EXPECT_TRUE(reads_whole(path_, bytes_));
+  EXPECT_TRUE(reads_whole(path_, bytes_));
+  EXPECT_EQ(cache->counts().hits, 0);
+  EXPECT_NE(cache->caution(), "");
+}
+
 TEST_F(BlockCacheTest, StaysWithinItsLimitAndEvictsTheLeastRecentlyUsed) {
   const uint64_t limit = 6 * (kBlock + 200);
   std::vector<std::string> paths;
@@ -225,7 +365,7 @@ TEST_F(BlockCacheTest, CountsAFileOnceHoweverOftenItsAddressIsSigned) {
     };
     std::vector<AsyncRead> one;
     one.push_back(std::move(read));
-    cache->submit(std::move(one), far);
+    cache->submit(std::move(one), far, {});
     cache->settle();
   }
   EXPECT_EQ(right, 10);
@@ -464,6 +604,30 @@ TEST(BlockCacheChild, DISABLED_ReadsWithAFullDisk) {
   EXPECT_GE(cache->counts().failed, 1);
   EXPECT_GE(cache->counts().around, 1);
   EXPECT_NE(cache->caution(), "");
+}
+
+TEST(BlockCacheChild, DISABLED_ReadsFilesWithAFullDisk) {
+  signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit{.rlim_cur = 50000, .rlim_max = 50000};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  MemoryVolume volume("full");
+  Cached cache(std::getenv("HEADRACE_TEST_FOLDER"));
+  for (uint64_t i = 0; i < 10; ++i) {
+    const std::string path = volume.write("f" + std::to_string(i), content(kBlock, i));
+    EXPECT_TRUE(reads_whole(path, content(kBlock, i)));
+    cache->settle();
+  }
+  EXPECT_GE(cache->counts().failed, 1);
+  EXPECT_GE(cache->counts().around, 1);
+  EXPECT_NE(cache->caution(), "");
+}
+
+TEST_F(BlockCacheTest, FilesAreReadIfTheDiskIsFull) {
+  const pid_t child = run_child("ReadsFilesWithAFullDisk", folder_.path());
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(blocks_in(folder_.path()).empty());
 }
 
 TEST_F(BlockCacheTest, ReadsContinueIfTheDiskIsFull) {

@@ -36,7 +36,12 @@ struct BlockName {
 struct HashBlockName {
   size_t operator()(const BlockName& name) const { return name.low; }
 };
-// `path`: without signatures that expire (stable_path).
+// Whether the identity has a value that changes with the content.
+inline bool tells_versions(const FileIdentity& identity) {
+  return identity.size > 0 && (identity.inode != 0 || identity.modified_ns != 0);
+}
+// `path`: without signatures that expire (stable_path). `offset`: FilePiece::kWhole if the block is
+// the whole file, whatever its size.
 BlockName name_of_block(const std::string& path, const FileIdentity& identity, uint64_t offset);
 
 class BlockFolder {

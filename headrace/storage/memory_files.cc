@@ -124,6 +124,16 @@ class MemoryFiles final : public AsyncStorage {
     return status;
   }
 
+  std::optional<FileIdentity> version_of(const std::string& path) const override {
+    const auto [name, rest] = split(path);
+    const std::shared_ptr<State> volume = volume_named(name);
+    if (!volume) return {};
+    MutexLock lock(volume->mutex);
+    const auto file = volume->files.find(rest);
+    if (file == volume->files.end()) return {};
+    return file->second.identity;
+  }
+
   Result<PathStatus> list(const std::string& path, const EachEntry& each) const override {
     const auto [name, rest] = split(path);
     const std::shared_ptr<State> volume = volume_named(name);
@@ -253,6 +263,7 @@ MemoryFiles::Answer MemoryFiles::answer_to(const Request& request, State& volume
     out.failure = changed_error(request.piece.path, *known, file.identity);
     return out;
   }
+  if (!request.sized) out.identity = file.identity;
   const std::span<uint8_t> room = room_for(request, file.identity.size, out);
   out.got = std::min<size_t>(room.size(), fault.most);
   const uint64_t offset = request.piece.offset + request.begin;

@@ -84,6 +84,7 @@ void KnownObjects::saw(const std::string& path, Look look, const Generation& ask
   if (!is_current(asked)) return;
   drop_old(time);
   keep_etag(look.status.identity, look.etag);
+  if (look.status.kind == PathKind::kFile) keep_version(path, look.status.identity);
   const bool is_large = look.tail || (look.head && look.head->size() > kSmallHead);
   looks_.insert_or_assign(path, Seen{time, std::move(look)});
   if (is_large) drop_ends(time);
@@ -120,6 +121,7 @@ void KnownObjects::drop_if_configured() const {
   looks_.clear();
   listings_.clear();
   first_pages_.clear();
+  versions_.clear();
   options_ = std::move(options);
 }
 
@@ -193,6 +195,38 @@ std::string KnownObjects::etag_of(const FileIdentity& identity) const {
   return found == etags_.end() ? std::string() : found->second;
 }
 
+void KnownObjects::keep_version(const std::string& path, const FileIdentity& identity) {
+  versions_.set(hash_name(path), {identity.inode, identity.size});
+}
+
+void KnownObjects::saw_version(const std::string& path, const FileIdentity& identity,
+                               const Generation& asked) {
+  MutexLock lock(mutex_);
+  if (is_current(asked)) keep_version(path, identity);
+}
+
+void KnownObjects::saw_page(const std::string& folder, const Entries& entries,
+                            const Generation& asked) {
+  MutexLock lock(mutex_);
+  if (!is_current(asked)) return;
+  std::string path = folder + "/";
+  const size_t folder_bytes = path.size();
+  for (const RemoteEntry& entry : entries) {
+    if (entry.is_folder) continue;
+    path.resize(folder_bytes);
+    path += entry.name;
+    keep_version(path, look_of(entry).status.identity);
+  }
+}
+
+std::optional<FileIdentity> KnownObjects::version_of(const std::string& path) const {
+  MutexLock lock(mutex_);
+  drop_if_configured();
+  const auto found = versions_.find(hash_name(path));
+  if (!found) return {};
+  return FileIdentity{.device = kRemote, .inode = found->inode, .size = found->size};
+}
+
 void KnownObjects::added(const std::string& path) {
   MutexLock lock(mutex_);
   looks_.erase(path);
@@ -208,6 +242,7 @@ void KnownObjects::added(const std::string& path) {
 void KnownObjects::forget(const std::string& path) {
   MutexLock lock(mutex_);
   looks_.erase(path);
+  versions_.forget(hash_name(path));
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return;
   // Facts about other paths stay valid.

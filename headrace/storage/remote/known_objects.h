@@ -16,6 +16,7 @@
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
 #include "headrace/storage/remote/cloud.h"
+#include "headrace/storage/remote/known_versions.h"
 #include "headrace/storage/remote/remote_options.h"
 #include "headrace/storage/storage.h"
 
@@ -58,6 +59,13 @@ class KnownObjects {
   void saw_first_page(const std::string& folder, ListPage page,
                       const Generation& asked = generation()) EXCLUDES_LOCK(mutex_);
   std::optional<ListPage> first_page(const std::string& folder) const EXCLUDES_LOCK(mutex_);
+  // Stores the versions of the files of a page, or of one that was read whole.
+  void saw_page(const std::string& folder, const Entries& entries, const Generation& asked)
+      EXCLUDES_LOCK(mutex_);
+  void saw_version(const std::string& path, const FileIdentity& identity, const Generation& asked)
+      EXCLUDES_LOCK(mutex_);
+  // The last one that was listed, inspected or read: for as long as the options are the same.
+  std::optional<FileIdentity> version_of(const std::string& path) const EXCLUDES_LOCK(mutex_);
   // The ETag of a version, for If-Match; empty if unknown.
   std::string etag_of(const FileIdentity& identity) const EXCLUDES_LOCK(mutex_);
   // The object has changed.
@@ -85,6 +93,7 @@ class KnownObjects {
   void drop_old(double time) REQUIRES_LOCK(mutex_);
   // Drops heads and tails beyond kSeconds or kMaxHeld, the oldest first.
   void drop_ends(double time) REQUIRES_LOCK(mutex_);
+  void keep_version(const std::string& path, const FileIdentity& identity) REQUIRES_LOCK(mutex_);
   void keep_etag(const FileIdentity& identity, const std::string& etag) REQUIRES_LOCK(mutex_);
   // Drops everything if options changed.
   void drop_if_configured() const REQUIRES_LOCK(mutex_);
@@ -97,6 +106,7 @@ class KnownObjects {
   mutable std::map<std::string, Seen> looks_ GUARDED_BY(mutex_);
   mutable std::map<std::string, Listing> listings_ GUARDED_BY(mutex_);
   mutable std::map<std::string, FirstPage> first_pages_ GUARDED_BY(mutex_);
+  mutable KnownVersions versions_ GUARDED_BY(mutex_);                   // by hash_name(path)
   std::unordered_map<uint64_t, std::string> etags_ GUARDED_BY(mutex_);  // by identity.inode
 };
 

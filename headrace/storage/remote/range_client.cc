@@ -398,6 +398,7 @@ void RangeClient::Loop::renew(const Job& job, FetchResult refused, const HttpRes
 
 void RangeClient::Loop::answer(const Job& job, FetchResult result) {
   const auto done = std::move(job->fetch.done);
+  result.options = job->options;
   if (done) done(std::move(result));
 }
 

@@ -63,6 +63,8 @@ struct FetchResult {
   std::string text = {};
   std::string next_page = {};  // HttpResponse::next_page
   ObjectFacts facts = {};
+  // The options when it was submitted; null if it was canceled. shared: the process's
+  std::shared_ptr<const RemoteOptions> options = {};
 };
 
 struct Fetch {

@@ -158,6 +158,7 @@ Result<ListPage> RemoteFiles::page_from(const ListQuery& query, FetchResult got)
     return request_error(query.folder, "the listing repeats itself");
   }
   if (!page) page.error().where.file = query.folder;
+  if (page) known_objects().saw_page(query.folder, page->entries, got.options);
   return page;
 }
 
@@ -217,6 +218,10 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
     return std::move(good.error());
   }
   return folder_status(path);
+}
+
+std::optional<FileIdentity> RemoteFiles::version_of(const std::string& path) const {
+  return known_objects().version_of(without_slash(path));
 }
 
 // Serves a read from the file's first or last bytes, which were fetched with its status: these are
@@ -291,6 +296,7 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
     const FileIdentity now = identity_of_version(facts.version, facts.size.value_or(0));
     const auto& known = request.piece.known;
     if (known && *known != now) return changed_error(request.piece.path, *known, now);
+    if (!request.sized) out->identity = now;
     if (takes_head) {
       head->resize(std::min<uint64_t>(kHeadBytes, now.size));
       return places_of(*head);
@@ -331,6 +337,8 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
       std::memcpy(room.data(), head->data() + offset, room.size());
       end.got = room.size();
       known_objects().saw_head(path, *known, head, asked);
+    } else if (end.identity) {
+      known_objects().saw_version(path, *end.identity, asked);
     }
     answer(std::move(end));
   };

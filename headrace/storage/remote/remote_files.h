@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "headrace/storage/async_storage.h"
@@ -24,6 +25,7 @@ class RemoteFiles : public AsyncStorage {
     return look(path, true);
   }
   Result<PathStatus> list(const std::string& path, const EachEntry& each) const override;
+  std::optional<FileIdentity> version_of(const std::string& path) const override;
 
  protected:
   bool supports_scatter() const override { return true; }
