@@ -21,6 +21,7 @@
 #include "bindings/bindings.h"
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
+#include "headrace/base/per_process.h"
 #include "headrace/base/random.h"
 #include "headrace/base/registry.h"
 #include "headrace/storage/async_storage.h"
@@ -52,15 +53,20 @@ struct Objects {
   std::map<std::string, double> looked_at GUARDED_BY(mutex);  // paths, and when they were checked
 };
 
+Objects& objects();
+Mutex& mutex_of_objects() { return objects().mutex; }
+
 Objects& objects() {
   static Objects* const all = new Objects;
+  [[maybe_unused]] static const int kept_free = free_over_fork<mutex_of_objects>();
   return *all;
 }
 
-BurstThreads& threads() {
-  static BurstThreads* const all = new BurstThreads(kMaxCalls);
-  return *all;
-}
+struct CallThreads : BurstThreads {
+  CallThreads() : BurstThreads(kMaxCalls) {}
+};
+
+BurstThreads& threads() { return of_this_process<CallThreads>(); }
 
 std::atomic<bool> closed = false;
 

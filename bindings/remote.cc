@@ -13,10 +13,10 @@
 
 #include "bindings/bindings.h"
 #include "headrace/base/mutex.h"
+#include "headrace/base/per_process.h"
 #include "headrace/storage/folder_entries.h"
 #include "headrace/storage/remote/credentials.h"
 #include "headrace/storage/remote/curl_functions.h"
-#include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/remote_options.h"
 #include "headrace/storage/storage.h"
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import run_code
 
 import headrace as hr
 from headrace import transforms as T
@@ -154,3 +155,40 @@ def test_python_may_exit_while_reads_are_in_flight() -> None:
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+FORKED = """
+import os, signal, threading
+import fsspec
+from headrace.drawing.png import png_from_pixels
+import numpy as np
+import headrace as hr
+memory = fsspec.filesystem("memory")
+for i in range(80):
+    memory.pipe(f"/a/{i:02}.png", png_from_pixels(np.full((3, 8, 8), i, np.uint8)))
+parent, stalls, stalled = os.getpid(), threading.Event(), threading.Semaphore(0)
+class Stalling(type(memory)):
+    cachable = False
+    def cat_file(self, path, start=None, end=None):
+        if stalls.is_set() and os.getpid() == parent:
+            stalled.release()
+            threading.Event().wait()
+        return super().cat_file(path, start=start, end=end)
+source = hr.open("/a", filesystem=Stalling())
+loader = hr.Loader(source, [hr.transforms.Resize((8, 8))], batch_size=40, threads=2)
+stalls.set()
+threading.Thread(target=lambda: [None for _ in loader], daemon=True).start()
+for _ in range(32):
+    stalled.acquire()  # as many calls as there are at most
+child = os.fork()
+if child == 0:
+    signal.alarm(100)
+    os._exit(0 if source[7]["image"].tobytes() == b"\\7" * 192 else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+os._exit(0)
+"""
+
+
+def test_a_forked_process_reads_while_all_calls_of_its_parent_stall() -> None:
+    done = run_code(FORKED)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr

@@ -58,7 +58,8 @@ uint64_t limit_from_environment();
 class BlockCache {
  public:
   // The cache of asynchronous storages in this process; null: none. The user's cache, created if
-  // HEADRACE_DISK_CACHE or use() requests one, is never destroyed.
+  // HEADRACE_DISK_CACHE or use() requests one, is never destroyed. A forked process gets its own
+  // with the same limit, and abandons that of its parent.
   static BlockCache* in_use();
   // While the result is held, the user's cache folder, as set in the environment, is in use with
   // this limit or a larger one requested elsewhere. Throws Exception HR0298 if the limit is too

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "headrace/base/clock.h"
+#include "headrace/base/per_process.h"
 #include "headrace/base/signals.h"
 
 namespace headrace {
@@ -56,8 +57,7 @@ void DelayedCalls::run() {
 }
 
 void call_later(double seconds, std::function<void()> call) {
-  static DelayedCalls& calls = *new DelayedCalls;  // never destroyed: reads may be in progress
-  calls.at(now() + seconds, std::move(call));
+  of_this_process<DelayedCalls>().at(now() + seconds, std::move(call));
 }
 
 }  // namespace headrace

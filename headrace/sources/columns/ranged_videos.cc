@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "headrace/base/mutex.h"
+#include "headrace/base/per_process.h"
 #include "headrace/codecs/video/frame_plan.h"
 #include "headrace/codecs/video/frame_ranges.h"
 #include "headrace/codecs/video/frame_times.h"
@@ -19,7 +20,6 @@
 #include "headrace/storage/burst_threads.h"
 #include "headrace/storage/held_file.h"
 #include "headrace/storage/read_deadline.h"
-#include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/scanned_file.h"
 #include "headrace/storage/staged_reads.h"
 

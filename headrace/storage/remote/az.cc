@@ -7,12 +7,12 @@
 #include <memory>
 #include <utility>
 
+#include "headrace/base/per_process.h"
 #include "headrace/base/registry.h"
 #include "headrace/base/text.h"
 #include "headrace/storage/remote/azure_signature.h"
 #include "headrace/storage/remote/cloud.h"
 #include "headrace/storage/remote/object_list.h"
-#include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/remote_files.h"
 #include "headrace/storage/remote/url.h"
 

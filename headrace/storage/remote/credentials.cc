@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "headrace/storage/remote/per_process.h"
+#include "headrace/base/per_process.h"
 
 namespace headrace {
 namespace {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
+#include "headrace/base/per_process.h"
 #include "headrace/base/registry.h"
 #include "headrace/storage/remote/cloud.h"
 #include "headrace/storage/remote/object_list.h"
-#include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/remote_files.h"
 #include "headrace/storage/remote/sigv4.h"
 #include "headrace/storage/remote/url.h"

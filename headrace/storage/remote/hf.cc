@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "headrace/base/mutex.h"
+#include "headrace/base/per_process.h"
 #include "headrace/base/registry.h"
 #include "headrace/storage/remote/cloud.h"
 #include "headrace/storage/remote/object_list.h"
-#include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/remote_files.h"
 #include "headrace/storage/remote/url.h"
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "headrace/base/clock.h"
+#include "headrace/base/per_process.h"
 #include "headrace/base/random.h"
 #include "headrace/storage/file_times.h"
 #include "headrace/storage/remote/object_list.h"
-#include "headrace/storage/remote/per_process.h"
 
 namespace headrace {
 namespace {

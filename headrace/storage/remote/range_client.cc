@@ -16,12 +16,12 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/base/mutex.h"
+#include "headrace/base/per_process.h"
 #include "headrace/base/signals.h"
 #include "headrace/storage/burst_threads.h"
 #include "headrace/storage/read_deadline.h"
 #include "headrace/storage/remote/curl_loop.h"
 #include "headrace/storage/remote/pace.h"
-#include "headrace/storage/remote/per_process.h"
 #include "headrace/storage/remote/transfer.h"
 #include "headrace/storage/storage_errors.h"
 

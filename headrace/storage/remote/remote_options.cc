@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "headrace/base/mutex.h"
-#include "headrace/storage/remote/per_process.h"
+#include "headrace/base/per_process.h"
 
 namespace headrace {
 namespace {
