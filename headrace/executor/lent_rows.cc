@@ -4,6 +4,7 @@
 // predicted. Rows that are returned late find their loan gone, and are dropped before they are
 // written.
 #include <algorithm>
+#include <atomic>
 
 #include "headrace/base/clock.h"
 #include "headrace/executor/open_batches.h"
@@ -15,6 +16,12 @@ const ErrorCode kForeignRows{
     "HR0713", ErrorKind::kConfig, "rows of a different pipeline",
     "Rows made by another process do not have this loader's size. Both must run the same "
     "transforms on the same records, in the same version."};
+
+// Rows that come back to another loader of this process must not be taken for a loan of its own.
+int64_t next_loan() {
+  static std::atomic<int64_t> last{0};
+  return ++last;
+}
 
 }  // namespace
 
@@ -36,9 +43,9 @@ std::optional<LentRows> OpenBatches::lend(int most, double patience_seconds) {
                          .batch = batch.builder.index(),
                          .first = static_cast<int>(begin),
                          .count = static_cast<int>(end - begin)},
-                        next_loan_,
+                        next_loan(),
                         ledger.first_sequence_ + begin};
-    lent_.emplace(next_loan_++, Loan{&batch, rows.first, rows.count, now() + patience_seconds});
+    lent_.emplace(rows.number, Loan{&batch, rows.first, rows.count, now() + patience_seconds});
     ledger.lent_from_ = rows.first;
     return rows;
   }

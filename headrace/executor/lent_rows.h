@@ -22,7 +22,7 @@ struct RowsRequest {
 
 // Rows that an engine has lent: its threads do not make them unless they are recalled.
 struct LentRows : RowsRequest {
-  int64_t number = 0;    // of this loan; unique
+  int64_t number = 0;    // of this loan; unique in the process
   int64_t sequence = 0;  // of its first row in the stream
 };
 

@@ -199,6 +199,23 @@ TEST(LentRowsTest, AFatalErrorInAnotherProcessIsRaisedAtItsBatch) {
   }
 }
 
+TEST(LentRowsTest, RowsOfAnotherLoaderOfTheProcessAreNotTaken) {
+  const SourcePtr source = std::make_shared<Numbers>(kRecords);
+  BadRecords bad(0, 0, {}), also_bad(0, 0, {});
+  Engine engine(options_of(source, {}, OnError::kRaise, true), bad);
+  Engine other(options_of(source, {}, OnError::kRaise, true), also_bad);
+  engine.start(0, 0);
+  other.start(0, 0);
+  const std::optional<LentRows> rows = engine.rows_ahead(8, 1000);
+  const std::optional<LentRows> others = other.rows_ahead(8, 1000);
+  ASSERT_TRUE(rows && others);
+  EXPECT_FALSE(other.rows_are_out(rows->number));
+  EXPECT_FALSE(other.rows_arrived(rows->number, {}, {}));
+  other.rows_returned(rows->number);
+  EXPECT_TRUE(other.rows_are_out(others->number));
+  EXPECT_TRUE(engine.rows_are_out(rows->number));
+}
+
 TEST(LentRowsTest, NothingIsLentWhereNothingIsDelivered) {
   const SourcePtr source = std::make_shared<Numbers>(kRecords);
   BadRecords bad(0, 0, {});

@@ -201,8 +201,7 @@ class OpenBatches {
   };
   std::map<int64_t, Loan> lent_ GUARDED_BY(mutex_);  // by number
   std::deque<Loan> recalled_ GUARDED_BY(mutex_);     // for workers to make
-  int64_t next_loan_ GUARDED_BY(mutex_) = 0;
-  std::exception_ptr broken_ GUARDED_BY(mutex_);  // the exception that stopped a worker
+  std::exception_ptr broken_ GUARDED_BY(mutex_);     // the exception that stopped a worker
   EngineStats stats_ GUARDED_BY(mutex_);
 };
 
