@@ -6,6 +6,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/executor/batch/batch_builder.h"
+#include "headrace/storage/read_deadline.h"
 
 namespace headrace {
 namespace {
@@ -84,6 +85,7 @@ void Engine::stop(const std::function<void()>& interrupted) {
   if (forked_from_running_engine()) return;
   batches_.end();
   stopping_ = true;
+  read_ahead_.abandon();
   ThreadPool::workers().wake(options_.threads);  // for the suspended runs
   while (!batches_.wait_idle(kWaitSlice)) {
     if (interrupted) interrupted();
@@ -102,6 +104,7 @@ bool Engine::work(Renderer& renderer) {
     run = batches_.claim();
     if (!run) return batches_.assemble_next();
     const uint64_t freed = freed_;
+    const StoppableReads stoppable(stopping_);
     worker_.prepare(renderer);
     RunOutcome stands = RunOutcome::kMore;
     while (stands == RunOutcome::kMore) {

@@ -6,7 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "headrace/executor/executor_test_ops.h"
+#include "headrace/sources/columns/columns.h"
+#include "headrace/storage/memory_files.h"
 
 namespace headrace::scopes_test {
 namespace {
@@ -126,6 +130,41 @@ TEST(EngineTest, AStopInTheMiddleOfPythonStepsLeavesNothing) {
   }
   engine.start(1, 0);
   EXPECT_EQ(rest_of(engine).size(), 4u);
+}
+
+TEST(EngineTest, ANewIterationAndTheEndDoNotWaitForReadsThatStall) {
+  for (const OnError on_error : {OnError::kRaise, OnError::kSubstitute}) {
+    MemoryVolume volume("stalls");
+    constexpr int64_t kBytes = 20'000;
+    const std::vector<uint8_t> values(kBytes * kRecords, 7);
+    Result<File> file = File::open(volume.write("array", values));
+    ASSERT_TRUE(file);
+    FileArray array{.parts = {}, .shape = {kBytes}};
+    array.parts.push_back(
+        {.file = std::make_shared<const File>(std::move(*file)), .count = kRecords});
+    std::vector<Column> columns;
+    columns.push_back({.name = "data", .values = std::move(array)});
+    BadRecords bad(0, 0, {});
+    Engine engine(options_of(records(std::move(columns)), {}, on_error), bad);
+    const auto begin_and_stall = [&](int64_t epoch) {
+      constexpr double kNever = 1e6;
+      volume.behave(
+          {.fault = [](const MemoryRequest&) { return MemoryFault{.extra_seconds = kNever}; }});
+      const int64_t before = volume.requests();
+      engine.start(epoch, 0);
+      while (volume.requests() == before) std::this_thread::yield();
+      volume.behave({});
+    };
+    for (const int64_t epoch : {10, 20}) {  // none continues another, which would read ahead
+      begin_and_stall(epoch);
+      engine.start(epoch + 5, 0);
+      int batches = 0;
+      while (engine.next({})) ++batches;
+      EXPECT_EQ(batches, 4);
+      EXPECT_EQ(bad.total(), 0);
+    }
+    begin_and_stall(30);
+  }
 }
 
 }  // namespace

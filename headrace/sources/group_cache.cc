@@ -195,12 +195,11 @@ bool GroupCache::use(int64_t group, Held& held) {
 }
 
 Result<void> GroupCache::wait(int64_t group) {
-  if (const ReadDeadline* const deadline = ReadDeadline::of_thread();
-      deadline && deadline->is_over()) {
+  if (ReadWait::is_over()) {
     const FileRange& range = groups_.groups[static_cast<size_t>(group)].ranges.front();
-    return deadline->error(groups_.files->path(range.file), static_cast<int64_t>(range.offset));
+    return ReadWait::error(groups_.files->path(range.file), static_cast<int64_t>(range.offset));
   }
-  ReadDeadline::wait(changed_, mutex_);
+  ReadWait::wait(changed_, mutex_);
   return {};
 }
 

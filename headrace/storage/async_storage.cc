@@ -287,12 +287,11 @@ std::vector<AsyncRead> read_and_wait(const Storage& storage, std::vector<AsyncRe
     waiting->missing = reads.size();
   }
   storage.submit(std::move(reads));
-  const ReadDeadline* const deadline = ReadDeadline::of_thread();
   std::vector<AsyncRead> out;
   {
     MutexLock lock(waiting->mutex);
-    while (waiting->missing > 0 && !(deadline && deadline->is_over())) {
-      ReadDeadline::wait(waiting->changed, waiting->mutex);
+    while (waiting->missing > 0 && !ReadWait::is_over()) {
+      ReadWait::wait(waiting->changed, waiting->mutex);
     }
     waiting->left = true;
     for (size_t i = 0; i < pieces.size(); ++i) {
@@ -300,7 +299,7 @@ std::vector<AsyncRead> read_and_wait(const Storage& storage, std::vector<AsyncRe
         out.push_back(std::move(*waiting->arrived[i]));
         continue;
       }
-      Error error = deadline->error(pieces[i].path, static_cast<int64_t>(pieces[i].offset));
+      Error error = ReadWait::error(pieces[i].path, static_cast<int64_t>(pieces[i].offset));
       out.push_back({.piece = std::move(pieces[i]), .result = std::move(error)});
     }
     if (waiting->missing == 0) return out;

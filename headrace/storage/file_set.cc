@@ -260,16 +260,15 @@ RangeBytes read_ranges(const FileSet& files, std::span<const FileRange> ranges) 
     waiting->changed.notify_all();
   };
   fetch_ranges(files, ranges, arrived, unneeded.get_token());
-  const ReadDeadline* const deadline = ReadDeadline::of_thread();
   {
     MutexLock lock(waiting->mutex);
-    while (!waiting->bytes && !(deadline && deadline->is_over())) {
-      ReadDeadline::wait(waiting->changed, waiting->mutex);
+    while (!waiting->bytes && !ReadWait::is_over()) {
+      ReadWait::wait(waiting->changed, waiting->mutex);
     }
     if (waiting->bytes) return std::move(*waiting->bytes);
   }
   (void)unneeded.request_stop();
-  return deadline->error(files.path(ranges.front().file),
+  return ReadWait::error(files.path(ranges.front().file),
                          static_cast<int64_t>(ranges.front().offset));
 }
 

@@ -216,7 +216,8 @@ void MemoryFiles::ask(const Request& request, std::function<void(Answer)> answer
     const MemoryRequest seen{.number = volume->requests++,
                              .path = rest,
                              .offset = request.piece.offset + request.begin,
-                             .bytes = bytes};
+                             .bytes = bytes,
+                             .unneeded = request.unneeded};
     if (volume->behavior.fault) fault = volume->behavior.fault(seen);
     const uint64_t sent = fault.error_number != 0 ? 0 : std::min(bytes, fault.most);
     volume->bytes_sent += sent;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,7 @@ struct MemoryRequest {
   int64_t number = 0;  // counts the requests of the volume, from 0
   std::string_view path;
   uint64_t offset = 0, bytes = 0;
+  std::stop_token unneeded = {};  // AsyncRead::unneeded
 };
 
 // The fault to simulate.

@@ -2,10 +2,12 @@
 #include "headrace/storage/read_deadline.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 
 #include "headrace/base/clock.h"
+#include "headrace/storage/storage_errors.h"
 
 namespace headrace {
 namespace {
@@ -19,34 +21,62 @@ const ErrorCode kTooLate{
     "without any answer are retried, and finally fail with HR0221.",
     /*of_record=*/true};
 
-thread_local const ReadDeadline* deadline = nullptr;
+thread_local ReadDeadline* deadline = nullptr;
+thread_local const std::atomic<bool>* stopped_reads = nullptr;
 
 }  // namespace
 
 ReadDeadline::ReadDeadline(double seconds, double waited)
-    : seconds_(seconds), when_(now() + seconds - waited), outer_(deadline) {
+    : seconds_(seconds), waited_(waited), outer_(deadline) {
   deadline = seconds > 0 ? this : nullptr;
 }
 
 ReadDeadline::~ReadDeadline() { deadline = outer_; }
 
-const ReadDeadline* ReadDeadline::of_thread() { return deadline; }
+double ReadDeadline::seconds_of_thread() { return deadline ? deadline->seconds_ : 0; }
 
-void ReadDeadline::wait(Condition& changed, Mutex& mutex) {
-  constexpr double kMax = 1000;  // maximum seconds per wait: larger values could overflow
-  if (!deadline) {
+double ReadDeadline::left() {
+  const double at = now();
+  if (end_ == 0) end_ = at + seconds_ - waited_;
+  return end_ - at;
+}
+
+StoppableReads::StoppableReads(const std::atomic<bool>& stopped) : outer_(stopped_reads) {
+  stopped_reads = &stopped;
+}
+
+StoppableReads::~StoppableReads() { stopped_reads = outer_; }
+
+bool StoppableReads::are_stopped() { return stopped_reads && *stopped_reads; }
+
+void StoppableReads::wait(Condition& changed, Mutex& mutex) {
+  if (stopped_reads) {
+    changed.wait_for(mutex, kWaitSlice);
+  } else {
     changed.wait(mutex);
-  } else if (const double left = deadline->when_ - now(); left > 0) {
-    const auto milliseconds = static_cast<int64_t>(std::min(left, kMax) * 1e3) + 1;
-    changed.wait_for(mutex, std::chrono::milliseconds(milliseconds));
   }
 }
 
-bool ReadDeadline::is_over() const { return when_ <= now(); }
+bool ReadWait::is_over() {
+  return StoppableReads::are_stopped() || (deadline && deadline->left() <= 0);
+}
 
-Error ReadDeadline::error(const std::string& path, int64_t offset) const {
+void ReadWait::wait(Condition& changed, Mutex& mutex) {
+  if (!deadline) return StoppableReads::wait(changed, mutex);
+  constexpr double kMax = 1000;  // maximum seconds per wait: larger values could overflow
+  const double left = std::min(deadline->left(), kMax);
+  if (left <= 0) return;
+  auto milliseconds = std::chrono::milliseconds(static_cast<int64_t>(left * 1e3) + 1);
+  if (stopped_reads) milliseconds = std::min(milliseconds, kWaitSlice);
+  changed.wait_for(mutex, milliseconds);
+}
+
+Error ReadWait::error(const std::string& path, int64_t offset) {
+  if (StoppableReads::are_stopped() || !deadline) {
+    return storage_error(ECANCELED, "read", path, offset);
+  }
   char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%g", seconds_);
+  std::snprintf(seconds, sizeof seconds, "%g", deadline->seconds_);
   return {.code = &kTooLate,
           .what = "not received after " + std::string(seconds) + " s",
           .where = {.file = path, .offset = offset},

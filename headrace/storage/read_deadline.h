@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The deadline of this thread's reads from an asynchronous storage (AsyncStorage): one for all
-// parts of a record. Answers that arrive later are dropped.
+// How long this thread's reads wait for an asynchronous storage (AsyncStorage): until a deadline,
+// one for all parts of a record, or until the record is no longer needed. Answers that arrive later
+// are dropped.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -13,24 +15,54 @@ namespace headrace {
 
 class ReadDeadline {
  public:
-  // `seconds` from now, minus `waited`, which have already passed; 0: no deadline. If nested, the
-  // inner one applies.
+  // `seconds` from the first wait, minus `waited`, which have already passed; 0: no deadline. If
+  // nested, the inner one applies.
   explicit ReadDeadline(double seconds, double waited = 0);
   ~ReadDeadline();
   ReadDeadline(const ReadDeadline&) = delete;
   ReadDeadline& operator=(const ReadDeadline&) = delete;
 
-  // The deadline of this thread's reads; null if there is none.
-  static const ReadDeadline* of_thread();
-  // Waits for the condition, at most until the deadline; the caller checks whether it holds.
-  static void wait(Condition& changed, Mutex& mutex) REQUIRES_LOCK(mutex);
-  bool is_over() const;
-  // HR0228, which on_error handles.
-  Error error(const std::string& path, int64_t offset) const;
+  // The seconds of the one that applies to this thread; 0: there is none.
+  static double seconds_of_thread();
 
  private:
-  const double seconds_, when_;
-  const ReadDeadline* const outer_;
+  friend class ReadWait;
+  double left();  // begins the time, if this is the first wait
+
+  const double seconds_, waited_;
+  double end_ = 0;  // once begun
+  ReadDeadline* const outer_;
+};
+
+// While it exists, this thread's reads stop waiting, with an error, once `stopped` is true.
+class StoppableReads {
+ public:
+  explicit StoppableReads(const std::atomic<bool>& stopped);
+  ~StoppableReads();
+  StoppableReads(const StoppableReads&) = delete;
+  StoppableReads& operator=(const StoppableReads&) = delete;
+
+  static bool are_stopped();  // of this thread
+  // Waits for the condition, and returns at times to let the caller check whether they are stopped.
+  static void wait(Condition& changed, Mutex& mutex) REQUIRES_LOCK(mutex);
+
+ private:
+  const std::atomic<bool>* const outer_;
+};
+
+// For those that wait, on the thread of the read:
+//   while (!arrived) {
+//     if (ReadWait::is_over()) return ReadWait::error(path, offset);
+//     ReadWait::wait(changed, mutex);
+//   }
+class ReadWait {
+ public:
+  static bool is_over();
+  // Waits for the condition, at most until the wait is over; the caller checks whether it holds.
+  static void wait(Condition& changed, Mutex& mutex) REQUIRES_LOCK(mutex);
+  // HR0228, which on_error handles; or that the read was stopped, for a record that is dropped.
+  // REQUIRES: is_over().
+  static Error error(const std::string& path, int64_t offset);
 };
 
 }  // namespace headrace

@@ -44,6 +44,7 @@ ReadAhead::~ReadAhead() {
   {
     MutexLock lock(mutex_);
     closing_ = true;
+    abandoned_ = true;
     changed_.notify_all();
     readers.swap(readers_);
   }
@@ -53,10 +54,11 @@ ReadAhead::~ReadAhead() {
     MutexLock lock(mutex_);
     drop(INT64_MAX);
   }
-  (void)inbox_->unneeded.request_stop();
+  inbox_->end_reads(std::stop_source(std::nostopstate));
 }
 
 void ReadAhead::start(ReadOrder order) {
+  if (async_ && !order.goes_on) inbox_->end_reads(std::stop_source());
   {
     MutexLock lock(mutex_);
     if (async_ && order.spread > 1 && !planned_.is_divided()) {
@@ -77,7 +79,7 @@ void ReadAhead::start(ReadOrder order) {
     count_ = order.count;
     beyond_ = order.beyond;
     awaited_ = -1;
-    stopped_ = false;
+    stopped_ = abandoned_ = false;
     ahead_ = python_ || (!memory_ && !async_ && mean_seconds_ > kSlowSeconds);
     if (ahead_) start_readers();
     changed_.notify_all();
@@ -85,11 +87,15 @@ void ReadAhead::start(ReadOrder order) {
   if (async_) submit(-1);
 }
 
+void ReadAhead::abandon() {
+  MutexLock lock(mutex_);
+  stopped_ = true;
+  abandoned_ = true;
+  changed_.notify_all();
+}
+
 void ReadAhead::stop(const std::function<void()>& interrupted) {
-  {
-    MutexLock lock(mutex_);
-    stopped_ = true;
-  }
+  abandon();
   while (true) {
     {
       MutexLock lock(mutex_);
@@ -189,6 +195,7 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
     MutexLock lock(mutex_);
     for (;;) {
       wait_for_entry(number);
+      if (StoppableReads::are_stopped()) return fail_stopped(index, out);
       if (const auto found = entries_.find(number); found != entries_.end()) {
         if (found->second.index == index) return take(number, out);
         drop_one(found);
@@ -196,7 +203,7 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
       expected = share_.expected();
       if (!may_wait || share_.lent == 0 || share_.has_room(expected)) break;
       ++wait_for_room_;
-      changed_.wait(mutex_);
+      StoppableReads::wait(changed_, mutex_);
       --wait_for_room_;
     }
     if (!async_) next_ = std::max(next_, number + 1);
@@ -222,6 +229,13 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
   note_read(seconds, read);
   room_changed();
   return counted(bytes);
+}
+
+// The result for a record that is dropped like all others of its stream.
+size_t ReadAhead::fail_stopped(int64_t index, RecordData& out) {
+  out.result = ReadWait::error("", -1);
+  out.result.error().where.record = index;
+  return 0;
 }
 
 void ReadAhead::give_back(size_t bytes) {

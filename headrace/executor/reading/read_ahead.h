@@ -20,6 +20,7 @@
 // speedup is lost, and the worker that fetches the record reads it and gets the error. Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -68,11 +69,16 @@ class ReadAhead {
             double record_timeout = 0);
   ~ReadAhead();
 
-  // Starts a new stream. REQUIRES: no fetch is in progress.
+  // Starts a new stream. Requests of the last one that it does not need may end early. REQUIRES: no
+  // fetch is in progress.
   void start(ReadOrder order) EXCLUDES_LOCK(mutex_);
-  // Drops data read ahead of this stream; returns once no reader is active. Reads of the next
-  // stream may remain, or be in progress, until start(). `interrupted`, called every 50 ms while it
-  // waits, may throw; then stop() must be called again.
+  // Wakes those that wait for a record of this stream: readers stop waiting, and so does a fetch
+  // whose thread's reads were stopped (StoppableReads); it returns an error. Afterwards, call
+  // stop().
+  void abandon() EXCLUDES_LOCK(mutex_);
+  // Abandons and drops data read ahead of this stream; returns once no reader is active. Reads of
+  // the next stream may remain, or be in progress, until start(). `interrupted`, called every 50 ms
+  // while it waits, may throw; then stop() must be called again.
   void stop(const std::function<void()>& interrupted = {}) EXCLUDES_LOCK(mutex_);
 
   // Fetches a record; returns the number of bytes that the caller has to give back. Waits for room
@@ -136,6 +142,7 @@ class ReadAhead {
   bool may_read_on() const REQUIRES_LOCK(mutex_);
   void wait_for_entry(int64_t number) REQUIRES_LOCK(mutex_);
   size_t take(int64_t number, RecordData& out) REQUIRES_LOCK(mutex_);
+  static size_t fail_stopped(int64_t index, RecordData& out);
   void start_readers() REQUIRES_LOCK(mutex_);
 
   // By submitting (read_ahead_async.cc).
@@ -185,6 +192,7 @@ class ReadAhead {
   double mean_seconds_ GUARDED_BY(mutex_) = 0;
   bool ahead_ GUARDED_BY(mutex_) = false;  // readers shall run
   bool stopped_ GUARDED_BY(mutex_) = true, closing_ GUARDED_BY(mutex_) = false;
+  std::atomic<bool> abandoned_{false};  // for the reads of readers
   std::vector<std::thread> readers_ GUARDED_BY(mutex_);
   std::shared_ptr<Inbox> inbox_;  // shared: reads in progress outlive this
 };

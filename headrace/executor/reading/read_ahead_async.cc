@@ -23,11 +23,11 @@ constexpr int64_t kMaxPlanned = 1 << 16;
 // are still in memory when they are claimed.
 constexpr int64_t kPreparedAhead = 8;
 
-// The error of ReadDeadline, for a record of a source.
+// The error of a wait that is over, for a record of a source.
 Error too_late(const Source& source, const std::vector<bool>& wanted, int64_t index) {
   std::vector<FilePiece> pieces;
   source.pieces(index, wanted, pieces);
-  Error error = ReadDeadline::of_thread()->error(pieces.empty() ? "" : pieces.front().path, -1);
+  Error error = ReadWait::error(pieces.empty() ? "" : pieces.front().path, -1);
   error.where.record = index;
   return error;
 }
@@ -206,7 +206,7 @@ ScatterRead ReadAhead::read_of(const NeighborsPtr& neighbors, std::shared_ptr<In
                            .unneeded = neighbors->unneeded.get_token()},
                   .places = {}};
   neighbors->on_closing.emplace(
-      inbox->unneeded.get_token(),
+      inbox->token(),
       [source = neighbors->unneeded]() mutable { (void)source.request_stop(); });
   uint64_t at = neighbors->whole.offset;
   Neighbors::Part* before = nullptr;
@@ -268,7 +268,7 @@ void ReadAhead::arrived(Neighbors& neighbors, AsyncRead* read) {
   const bool good = read && read->result.has_value();
   bool anybody = false;
   MutexLock lock(mutex_);
-  depth_.arrived(now() - neighbors.submitted);
+  if (good) depth_.arrived(now() - neighbors.submitted);  // others may have ended early
   for (Neighbors::Part& part : neighbors.parts) {
     try {
       if (good && !part.memory) part.memory = std::make_shared<Buffer>(std::move(read->bytes));
@@ -337,14 +337,14 @@ size_t ReadAhead::fetch_async(int64_t number, int64_t index, RecordData& out, bo
     depth_.taken(begin);
     auto found = entries_.find(number);
     while (found != entries_.end() && !found->second.ready && found->second.unsent.empty()) {
-      if (record_timeout_ > 0 && deadline.is_over()) {
+      if (ReadWait::is_over()) {
         drop_one(found);  // its result will be discarded
         room_changed();
         out.result = too_late(*source_, wanted_, index);
         return 0;
       }
       ++wait_for_reads_;
-      ReadDeadline::wait(changed_, mutex_);
+      ReadWait::wait(changed_, mutex_);
       --wait_for_reads_;
       found = entries_.find(number);
     }

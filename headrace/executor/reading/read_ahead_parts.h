@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <utility>
 #include <vector>
 
 #include "headrace/executor/reading/read_ahead.h"
@@ -27,11 +28,24 @@ long waits_of_this_thread();
 struct ReadAhead::Inbox {
   ~Inbox() {
     // Otherwise the heaps keep the memory of thousands of small buffers.
-    if (unneeded.stop_requested()) (void)malloc_trim(0);
+    if (!unneeded.stop_possible()) (void)malloc_trim(0);
   }
+  // The reads so far are no longer needed; further ones get the tokens of `next`.
+  void end_reads(std::stop_source next) EXCLUDES_LOCK(mutex) {
+    {
+      MutexLock lock(mutex);
+      std::swap(next, unneeded);
+    }
+    (void)next.request_stop();  // without the lock, because reads may end at once
+  }
+  std::stop_token token() EXCLUDES_LOCK(mutex) {
+    MutexLock lock(mutex);
+    return unneeded.get_token();
+  }
+
   Mutex mutex;
   ReadAhead* owner GUARDED_BY(mutex) = nullptr;
-  std::stop_source unneeded;
+  std::stop_source unneeded GUARDED_BY(mutex);
 };
 
 // Pieces of several records in a single read, which is canceled once no record needs it.

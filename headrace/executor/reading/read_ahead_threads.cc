@@ -7,6 +7,7 @@
 #include "headrace/base/clock.h"
 #include "headrace/executor/reading/read_ahead_parts.h"
 #include "headrace/executor/threads/thread_pool.h"
+#include "headrace/storage/read_deadline.h"
 
 namespace headrace {
 namespace {
@@ -68,6 +69,8 @@ void ReadAhead::read_loop() {
     const double begin = now();
     bool read = true;
     try {
+      const StoppableReads stoppable(abandoned_);
+      const ReadDeadline deadline(record_timeout_);
       source_->read(indices, wanted_, data);
     } catch (const std::exception&) {
       read = false;
@@ -91,12 +94,12 @@ void ReadAhead::read_loop() {
 
 // Stores a record that was read. It is not kept if it was dropped in the meantime, or may exceed
 // the limit of read-ahead: then its worker reads it. Sources report that by various errors (such as
-// too many masks of a picture), so a record that fails under the lower limit is read again without
-// it.
+// too many masks of a picture), so a record that fails under the lower limit, or has not arrived in
+// time before anything waited for it, is read again without it.
 bool ReadAhead::put(int64_t number, RecordData data) {
   const auto found = entries_.find(number);
   if (found == entries_.end()) return false;
-  const bool left = !data.result && data.max_bytes < max_bytes_;
+  const bool left = !data.result && (abandoned_ || !python_);
   if (left) {
     entries_.erase(found);
     return false;
@@ -144,16 +147,18 @@ void ReadAhead::abandon_reads(int64_t first, size_t count) {
 void ReadAhead::wait_for_entry(int64_t number) {
   auto found = entries_.find(number);
   const auto will_be_read = [&]() REQUIRES_LOCK(mutex_) {
-    return python_ && ahead_ && !closing_ && !stopped_ && number >= next_ && number < end();
+    return python_ && ahead_ && !closing_ && !stopped_ && number >= next_ && number < end() &&
+           !StoppableReads::are_stopped();
   };
   if (found == entries_.end() && will_be_read()) {
     // The Python reader will get to it; several threads competing for the GIL would not help.
     awaited_ = std::max(awaited_, number);
     changed_.notify_all();
-    while (!entries_.contains(number) && will_be_read()) changed_.wait(mutex_);
+    while (!entries_.contains(number) && will_be_read()) StoppableReads::wait(changed_, mutex_);
   }
-  while ((found = entries_.find(number)) != entries_.end() && !found->second.ready) {
-    changed_.wait(mutex_);
+  while ((found = entries_.find(number)) != entries_.end() && !found->second.ready &&
+         !StoppableReads::are_stopped()) {
+    StoppableReads::wait(changed_, mutex_);
   }
 }
 

@@ -231,11 +231,10 @@ Result<std::shared_ptr<const VideoTrack>> RangedVideos::table(size_t number,
     known = file.identity;
   }
   if (begins) of_this_process<TableThreads>().call(State::reader(state_, number, path, known));
-  const ReadDeadline* const deadline = ReadDeadline::of_thread();
   MutexLock lock(state_->mutex);
   while (!reading->track) {
-    if (deadline && deadline->is_over()) return deadline->error(path, -1);
-    ReadDeadline::wait(state_->changed, state_->mutex);
+    if (ReadWait::is_over()) return ReadWait::error(path, -1);
+    ReadWait::wait(state_->changed, state_->mutex);
   }
   if (!*reading->track) return reading->track->error();
   return **reading->track;

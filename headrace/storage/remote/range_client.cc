@@ -522,16 +522,15 @@ PendingFetch::~PendingFetch() {
 }
 
 FetchResult PendingFetch::wait() {
-  const ReadDeadline* const deadline = ReadDeadline::of_thread();
   {
     MutexLock lock(state_->mutex);
-    while (!state_->result && !(deadline && deadline->is_over())) {
-      ReadDeadline::wait(state_->changed, state_->mutex);
+    while (!state_->result && !ReadWait::is_over()) {
+      ReadWait::wait(state_->changed, state_->mutex);
     }
     if (state_->result) return std::move(*state_->result);
   }
   (void)unneeded_.request_stop();
-  return failure(deadline->error(path_, static_cast<int64_t>(first_)));
+  return failure(ReadWait::error(path_, static_cast<int64_t>(first_)));
 }
 
 }  // namespace headrace
