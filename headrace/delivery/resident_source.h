@@ -44,7 +44,8 @@ class ResidentSource final : public SourceAround {
   ReadStyle read_style() const override { return ReadStyle::kMemory; }
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override;
-  void will_read(int64_t, int64_t) const override {}  // the records are in memory
+  // The records are in memory.
+  void will_read(int64_t, int64_t, const std::vector<bool>&) const override {}
   bool shares_files(size_t) const override { return false; }
   const uint8_t* dense_values(size_t field) const override;
 

@@ -98,7 +98,7 @@ RunOutcome RecordWorker::advance(RecordRun& run, Renderer& renderer) const {
 // Announces to the source the records of later batches, if the sampler knows their ranges.
 void RecordWorker::announce(const Rows& rows) const {
   for (const RecordRange& range : order_.begun_by(rows.epoch, rows.batch, rows.sequence == 0)) {
-    task_.source->will_read(range.begin, range.end);
+    task_.source->will_read(range.begin, range.end, task_.plan->wanted());
   }
 }
 

@@ -239,7 +239,10 @@ void GroupCache::announce(int64_t begin, int64_t end) {
   }
   {
     MutexLock lock(mutex_);
-    for (; begin < end && announced_.size() < kMaxAnnounced; ++begin) announced_.push_back(begin);
+    for (; begin < end && announced_.size() < kMaxAnnounced; ++begin) {
+      // Runs of the same group may be announced one after the other.
+      if (announced_.empty() || announced_.back() != begin) announced_.push_back(begin);
+    }
   }
   request_announced();
 }

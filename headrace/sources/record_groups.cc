@@ -65,7 +65,7 @@ class GroupedSource final : public Source {
     return ends;
   }
 
-  void will_read(int64_t begin, int64_t end) const override {
+  void will_read(int64_t begin, int64_t end, const std::vector<bool>&) const override {
     if (begin >= end) return;
     held().announce(static_cast<int64_t>(group_of(begin)),
                     static_cast<int64_t>(group_of(end - 1)) + 1);

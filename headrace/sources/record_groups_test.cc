@@ -114,7 +114,7 @@ TEST(RecordGroups, groups_that_were_read_completely_are_evicted_first) {
 
 TEST(RecordGroups, announced_groups_are_requested_ahead_within_the_memory_limit) {
   const Grouped groups(6 * kGroupBytes);
-  groups.source->will_read(20, 100);  // groups 2 to 9
+  groups.source->will_read(20, 100, {true});  // groups 2 to 9
   groups.wait_for_requests(6);
   for (int64_t i = 0; i < 80; ++i) groups.expect(20 + (i * 3) % 80);
   EXPECT_GE(groups.volume.requests(), 8);

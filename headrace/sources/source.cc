@@ -21,11 +21,13 @@ bool has_shared_identity(const Source& source) {
   return source.identity().find(kObject) == std::string::npos;
 }
 
-std::vector<int64_t> Source::block_ends() const {
+std::vector<int64_t> usual_block_ends(int64_t size) {
   constexpr int64_t kUsual = 256;
   std::vector<int64_t> ends;
-  for (int64_t end = 0; end < size();) ends.push_back(end = std::min(size(), end + kUsual));
+  for (int64_t end = 0; end < size;) ends.push_back(end = std::min(size, end + kUsual));
   return ends;
 }
+
+std::vector<int64_t> Source::block_ends() const { return usual_block_ends(size()); }
 
 }  // namespace headrace

@@ -123,8 +123,11 @@ class Source : public ParamObject {
     (void)index;
     return 0;
   }
-  // Hint: all records of [begin, end) will be read soon, so storage may fetch them together.
-  virtual void will_read(int64_t begin, int64_t end) const { (void)begin, (void)end; }
+  // Hint: the wanted fields of all records of [begin, end) will be read soon, so storage may fetch
+  // them together.
+  virtual void will_read(int64_t begin, int64_t end, const std::vector<bool>& wanted) const {
+    (void)begin, (void)end, (void)wanted;
+  }
   // Changes when the records change; part of every resume state. The same for a copy of the dataset
   // elsewhere.
   virtual uint64_t fingerprint() const = 0;
@@ -159,6 +162,9 @@ inline SourcePtr source_from(const ParamObjectPtr& object) {
 
 // Called occasionally with (done, total or -1) during a long operation; may throw to cancel.
 using Progress = std::function<void(int64_t, int64_t)>;
+
+// Source::block_ends() of sources that have no blocks: the same number of records in each.
+std::vector<int64_t> usual_block_ends(int64_t size);
 
 // True for sources opened by path, false for objects that exist only in this process.
 bool has_shared_identity(const Source& source);

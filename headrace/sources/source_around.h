@@ -61,7 +61,9 @@ class SourceAround : public Source {
     return inner_->shuffled(key, position);
   }
   int64_t shuffle_part(int64_t index) const override { return inner_->shuffle_part(index); }
-  void will_read(int64_t begin, int64_t end) const override { inner_->will_read(begin, end); }
+  void will_read(int64_t begin, int64_t end, const std::vector<bool>& wanted) const override {
+    inner_->will_read(begin, end, wanted);
+  }
   uint64_t fingerprint() const override { return inner_->fingerprint(); }
   std::string description() const override { return inner_->description(); }
 

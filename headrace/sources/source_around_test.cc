@@ -33,11 +33,15 @@ class Telling final : public Source {
   const uint8_t* dense_values(size_t field) const override { return values_ + field; }
   bool shares_files(size_t field) const override { return field == 2; }
   std::vector<int64_t> block_ends() const override { return {2, 7}; }
-  void will_read(int64_t begin, int64_t end) const override { told_ = {begin, end}; }
+  void will_read(int64_t begin, int64_t end, const std::vector<bool>& wanted) const override {
+    told_ = {begin, end};
+    told_wanted_ = wanted;
+  }
   uint64_t fingerprint() const override { return 0x5eed; }
   std::string description() const override { return "telling"; }
 
   mutable std::pair<int64_t, int64_t> told_;
+  mutable std::vector<bool> told_wanted_;
   Schema schema_ = {{.name = "one"}};
   uint8_t values_[4] = {};
 };
@@ -68,8 +72,9 @@ TEST(SourceAround, forwards_to_the_inner_source) {
   EXPECT_TRUE(source.shares_files(2));
   EXPECT_FALSE(source.shares_files(1));
   EXPECT_EQ(source.block_ends(), (std::vector<int64_t>{2, 7}));
-  source.will_read(1, 6);
+  source.will_read(1, 6, {true});
   EXPECT_EQ(inner->told_, (std::pair<int64_t, int64_t>{1, 6}));
+  EXPECT_EQ(inner->told_wanted_, (std::vector<bool>{true}));
   EXPECT_EQ(source.fingerprint(), 0x5eedu);
   EXPECT_NE(source.identity(), inner->identity());
   EXPECT_EQ(source.description(), "telling");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,18 @@
 #include "headrace/sources/source.h"
 
 namespace headrace {
+
+// Returns the record number in the underlying source for a record of a view.
+using RecordViewed = std::function<int64_t(int64_t index)>;
+
+// Source::block_ends() of a view with `size` records: a block ends where that of `base` does. If
+// the view's order jumps between the blocks of `base`, its blocks are the default ones.
+std::vector<int64_t> viewed_block_ends(const Source& base, int64_t size,
+                                       const RecordViewed& viewed);
+// Source::will_read() of a view: announces runs of neighbors to `base`, unless the records are
+// scattered, so that fetching their surroundings would not pay.
+void announce_viewed(const Source& base, int64_t begin, int64_t end,
+                     const std::vector<bool>& wanted, const RecordViewed& viewed);
 
 class View : public Source {
  public:
@@ -55,6 +68,13 @@ class View : public Source {
   }
   bool prepare_pieces(int64_t index, const std::vector<bool>& wanted, bool wait) const final {
     return base_->prepare_pieces(viewed(index), wanted, wait);
+  }
+
+  std::vector<int64_t> block_ends() const final {
+    return viewed_block_ends(*base_, size(), [this](int64_t index) { return viewed(index); });
+  }
+  void will_read(int64_t begin, int64_t end, const std::vector<bool>& wanted) const final {
+    announce_viewed(*base_, begin, end, wanted, [this](int64_t index) { return viewed(index); });
   }
 
   std::vector<int64_t> integer_column(std::string_view field) const final {

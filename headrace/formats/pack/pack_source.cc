@@ -107,7 +107,7 @@ class PackSource final : public Source {
     return ends;
   }
 
-  void will_read(int64_t begin, int64_t end) const override {
+  void will_read(int64_t begin, int64_t end, const std::vector<bool>&) const override {
     for (size_t i = 0; i < files_.size(); ++i) {
       for (size_t page = 0; page < files_[i].pages().size(); ++page) {
         const int64_t first =

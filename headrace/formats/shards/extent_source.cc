@@ -152,7 +152,7 @@ std::vector<int64_t> ExtentSource::block_ends() const {
   return ends;
 }
 
-void ExtentSource::will_read(int64_t begin, int64_t end) const {
+void ExtentSource::will_read(int64_t begin, int64_t end, const std::vector<bool>&) const {
   while (begin < end) {
     const int64_t record = begin;
     const Extent first = index_.records[begin];

@@ -34,7 +34,7 @@ class ExtentSource : public Source {
             std::span<RecordData> out) const final;
   Where where(int64_t record) const final;
   std::vector<int64_t> block_ends() const final;
-  void will_read(int64_t begin, int64_t end) const final;
+  void will_read(int64_t begin, int64_t end, const std::vector<bool>& wanted) const final;
   // "shard-000.tar: 17", for formats without names.
   std::string key(int64_t index) const override;
   // The serialized index, and the path for it next to the data; empty for local files.

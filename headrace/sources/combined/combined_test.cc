@@ -118,7 +118,9 @@ class Watched final : public Source {
   std::string key(int64_t index) const override { return root_ + "/" + std::to_string(index); }
   std::string root() const override { return root_; }
   std::vector<int64_t> block_ends() const override { return {size_ / 2, size_}; }
-  void will_read(int64_t begin, int64_t end) const override { asked.emplace_back(begin, end); }
+  void will_read(int64_t begin, int64_t end, const std::vector<bool>&) const override {
+    asked.emplace_back(begin, end);
+  }
   uint64_t fingerprint() const override { return 1; }
   std::string description() const override { return root_; }
 
@@ -139,8 +141,8 @@ TEST(Concat, forwards_queries_to_its_sources) {
   EXPECT_EQ(all->where(9).file, "b/5");
   EXPECT_EQ(all->where(9).record, 9);
   EXPECT_EQ(all->block_ends(), (Indices{2, 4, 7, 10}));
-  all->will_read(1, 3);
-  all->will_read(2, 8);
+  all->will_read(1, 3, {true});
+  all->will_read(2, 8, {true});
   using Ranges = std::vector<std::pair<int64_t, int64_t>>;
   EXPECT_EQ(a->asked, (Ranges{{1, 3}, {2, 4}}));
   EXPECT_EQ(b->asked, (Ranges{{0, 4}}));

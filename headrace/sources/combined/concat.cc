@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "headrace/sources/combined/combined.h"
+#include "headrace/sources/combined/reads_in_time.h"
 #include "headrace/sources/fingerprint.h"
 #include "headrace/sources/readable_text.h"
 
@@ -127,11 +128,12 @@ class Concat final : public Source {
     }
     return ends;
   }
-  void will_read(int64_t begin, int64_t end) const override {
+  void will_read(int64_t begin, int64_t end, const std::vector<bool>& wanted) const override {
     for (const Part& part : parts_) {
       const int64_t first = std::max(begin, part.begin),
                     last = std::min(end, part.begin + part.source->size());
-      if (first < last) part.source->will_read(first - part.begin, last - part.begin);
+      if (first >= last) continue;
+      part.source->will_read(first - part.begin, last - part.begin, wanted_of(part, wanted));
     }
   }
   std::string root() const override {
@@ -220,7 +222,7 @@ class Concat final : public Source {
       // Annotated sizes may be left from another part's record, and this part may not set any.
       for (FieldData& field : record.fields) field.annotated_width = field.annotated_height = 0;
     }
-    part.source->read(indices, wanted_of(part, wanted), out);
+    read_in_time(*part.source, indices, wanted_of(part, wanted), out);
     const Schema& schema = part.source->schema();
     for (RecordData& record : out) {
       record.by_range = by_range;

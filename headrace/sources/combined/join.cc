@@ -4,9 +4,12 @@
 #include <unordered_map>
 
 #include "headrace/sources/combined/combined.h"
+#include "headrace/sources/combined/reads_in_time.h"
 #include "headrace/sources/field_kinds.h"
 #include "headrace/sources/fingerprint.h"
+#include "headrace/sources/labeled_files.h"
 #include "headrace/sources/readable_text.h"
+#include "headrace/sources/view.h"
 
 namespace headrace {
 namespace {
@@ -123,37 +126,55 @@ class Join final : public Source {
     return {};
   }
 
+  // The blocks of the side that is farther away, because its reads take longest.
+  std::vector<int64_t> block_ends() const override {
+    const bool by_left = left_->read_style() >= right_->read_style();
+    return viewed_block_ends(by_left ? *left_ : *right_, size(), [&](int64_t index) {
+      return by_left ? pairs_[index].left : pairs_[index].right;
+    });
+  }
+  void will_read(int64_t begin, int64_t end, const std::vector<bool>& wanted) const override {
+    const auto [of_left, of_right] = divided(wanted);
+    if (any(of_left)) {
+      announce_viewed(*left_, begin, end, of_left, [&](int64_t i) { return pairs_[i].left; });
+    }
+    if (any(of_right)) {
+      announce_viewed(*right_, begin, end, of_right, [&](int64_t i) { return pairs_[i].right; });
+    }
+  }
+
   void pieces(int64_t index, const std::vector<bool>& wanted,
               std::vector<FilePiece>& out) const override {
     const auto [of_left, of_right] = divided(wanted);
-    left_->pieces(pairs_[index].left, of_left, out);
-    right_->pieces(pairs_[index].right, of_right, out);
+    if (any(of_left)) left_->pieces(pairs_[index].left, of_left, out);
+    if (any(of_right)) right_->pieces(pairs_[index].right, of_right, out);
   }
   bool prepare_pieces(int64_t index, const std::vector<bool>& wanted, bool wait) const override {
     const auto [of_left, of_right] = divided(wanted);
-    const bool left = left_->prepare_pieces(pairs_[index].left, of_left, wait);
-    return right_->prepare_pieces(pairs_[index].right, of_right, wait) && left;
+    const Pair& pair = pairs_[index];
+    const bool left = !any(of_left) || left_->prepare_pieces(pair.left, of_left, wait);
+    return (!any(of_right) || right_->prepare_pieces(pair.right, of_right, wait)) && left;
   }
 
+  // The last of a record's parts is its partner, the record of the right source. It is taken off
+  // while the left source is read, which may have parts of its own: those of a join in a join.
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {
+    if (out.empty()) return;
     const auto [of_left, of_right] = divided(wanted);
-    const bool needs_right = std::find(of_right.begin(), of_right.end(), true) != of_right.end();
-    std::vector<int64_t> records;
-    std::vector<RecordData> partners(needs_right ? out.size() : 0);
-    for (const int64_t index : indices) records.push_back(pairs_[index].left);
-    left_->read(records, of_left, out);
+    std::vector<RecordData> partners(any(of_right) ? out.size() : 0);
     for (size_t i = 0; i < partners.size(); ++i) {
-      records[i] = pairs_[indices[i]].right;
-      if (!out[i].parts.empty()) partners[i] = std::move(out[i].parts[0]);
-      partners[i].max_bytes = out[i].max_bytes;
+      if (out[i].parts.empty()) continue;
+      partners[i] = std::move(out[i].parts.back());
+      out[i].parts.pop_back();
     }
-    if (needs_right) right_->read(records, of_right, partners);
+    read_left(indices, of_left, out);
+    if (!partners.empty()) read_right(indices, of_right, out, partners);
     for (size_t i = 0; i < out.size(); ++i) {
       out[i].index = indices[i];
       out[i].fields.resize(left_fields());
       out[i].fields.resize(schema_.size());
-      if (needs_right) add_partner(std::move(partners[i]), out[i]);
+      if (!partners.empty()) add_partner(std::move(partners[i]), out[i]);
       if (!out[i].result) out[i].result.error().where.record = indices[i];
     }
   }
@@ -173,14 +194,39 @@ class Join final : public Source {
     return {std::move(of_left), std::move(of_right)};
   }
   size_t left_fields() const { return left_->schema().size(); }
+  static bool any(const std::vector<bool>& wanted) { return std::ranges::count(wanted, true) > 0; }
+
+  void read_left(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+                 std::span<RecordData> out) const {
+    if (!any(wanted)) {
+      for (size_t i = 0; i < out.size(); ++i) begin_record(indices[i], left_fields(), 0, out[i]);
+      return;
+    }
+    std::vector<int64_t> records;
+    for (const int64_t index : indices) records.push_back(pairs_[index].left);
+    read_in_time(*left_, records, wanted, out);
+  }
+
+  void read_right(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+                  std::span<const RecordData> terms, std::span<RecordData> partners) const {
+    const std::vector<bool>* const by_range = terms.front().by_range;
+    const std::vector<bool> own = by_range ? divided(*by_range).second : std::vector<bool>();
+    std::vector<int64_t> records;
+    for (size_t i = 0; i < partners.size(); ++i) {
+      records.push_back(pairs_[indices[i]].right);
+      partners[i].max_bytes = terms[i].max_bytes;
+      partners[i].by_range = by_range && terms[i].by_range == by_range ? &own : nullptr;
+    }
+    read_in_time(*right_, records, wanted, partners);
+    for (RecordData& partner : partners) partner.by_range = nullptr;  // `own` ends here
+  }
 
   void add_partner(RecordData partner, RecordData& out) const {
     if (out.result && !partner.result) out.result = std::move(partner.result);
     for (size_t i = 0; i < right_fields_.size() && out.result; ++i) {
       out.fields[left_fields() + i] = std::move(partner.fields[right_fields_[i]]);
     }
-    out.parts.resize(1);  // the memory of the right record, which the fields point to
-    out.parts[0] = std::move(partner);
+    out.parts.push_back(std::move(partner));  // the memory that its fields point to
   }
 
   void add_fields_of_right(const JoinOptions& options) {
