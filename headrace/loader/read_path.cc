@@ -2,6 +2,7 @@
 #include "headrace/loader/read_path.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "headrace/loader/options.h"
 #include "headrace/sources/files_read.h"
@@ -26,10 +27,15 @@ BlockCache::Counts ReadPath::disk_cache() const {
 }
 
 std::string ReadPath::cache_text() const {
-  return cache_.cache ? cache_.cache->text() : "none: the records are in memory already";
+  if (cache_.cache) return cache_.cache->text();
+  return "none: " + (cache_.refusal.empty() ? "the records are in memory already" : cache_.refusal);
 }
 
-std::string ReadPath::caution() const {
+std::string ReadPath::caution() {
+  if (!cache_.refusal.empty() && !std::exchange(reported_refusal_, true)) {
+    return std::string("cache= keeps ") + (cache_.cache ? "not all" : "no") +
+           " records: " + cache_.refusal;
+  }
   std::string caution = cache_.cache ? cache_.cache->caution() : "";
   return caution.empty() && disk_cache_ ? disk_cache_->caution() : caution;
 }

@@ -25,7 +25,7 @@ class ReadPath {
   std::string cache_text() const;
   BlockCache::Counts disk_cache() const;
   // Why a cache keeps less than it should; empty if it does not. Returned once.
-  std::string caution() const;
+  std::string caution();
   RowIndexStats row_index() const EXCLUDES_LOCK(mutex_);
   // Drops cached records whose files have changed since, so that they are read again; returns the
   // path of one such file.
@@ -40,6 +40,7 @@ class ReadPath {
   BlockCache* const disk_cache_;             // the cache of this process, never destroyed; null:
                                              // none
   WithRecordCache cache_;
+  bool reported_refusal_ = false;  // that the cache keeps no, or not all, records
   WithRowIndex row_index_;
   mutable Mutex mutex_;
   // Entries of the row index when counted_at_ entries had been learned.

@@ -19,6 +19,7 @@
 #include "headrace/base/random.h"
 #include "headrace/sources/cached_record.h"
 #include "headrace/sources/files_read.h"
+#include "headrace/sources/readable_text.h"
 #include "headrace/sources/source.h"
 #include "headrace/sources/source_around.h"
 #include "headrace/sources/subset.h"
@@ -300,10 +301,23 @@ std::shared_ptr<RecordCache> RecordCache::of(const Source& source, const std::ve
 
 namespace {
 
+// The names of wanted fields whose files are shared by many records.
+std::vector<std::string> fields_in_shared_files(const Source& source,
+                                                const std::vector<bool>& wanted) {
+  std::vector<std::string> names;
+  for (size_t field = 0; field < wanted.size(); ++field) {
+    if (wanted[field] && source.shares_files(field)) names.push_back(source.schema()[field].name);
+  }
+  return names;
+}
+
 class CachedSource final : public SourceAround {
  public:
-  CachedSource(SourcePtr source, std::shared_ptr<RecordCache> cache)
-      : SourceAround(std::move(source)), cache_(std::move(cache)) {}
+  CachedSource(SourcePtr source, std::shared_ptr<RecordCache> cache,
+               const std::vector<bool>& wanted)
+      : SourceAround(std::move(source)),
+        cache_(std::move(cache)),
+        keeps_all_(fields_in_shared_files(*inner(), wanted).empty()) {}
 
   std::string identity() const override { return inner()->identity(); }
 
@@ -313,13 +327,18 @@ class CachedSource final : public SourceAround {
       const auto find = [&](size_t i) {
         return cache_->find(indices[i], *inner(), wanted, out[i]);
       };
+      if (!keeps(indices[begin], wanted)) {
+        inner()->read(indices.subspan(begin, 1), wanted, out.subspan(begin, 1));
+        ++begin;
+        continue;
+      }
       if (find(begin)) {
         ++begin;
         continue;
       }
       // Records that are not cached are read together.
       size_t end = begin + 1;
-      while (end < out.size() && !find(end)) ++end;
+      while (end < out.size() && keeps(indices[end], wanted) && !find(end)) ++end;
       // Only bytes are cached.
       for (RecordData& record : out.subspan(begin, end - begin)) record.by_range = nullptr;
       std::vector<FilesDigest> files;
@@ -330,7 +349,8 @@ class CachedSource final : public SourceAround {
       for (size_t i = begin; i < end; ++i) {
         if (out[i].result) cache_->keep(indices[i], out[i], files[i - begin]);
       }
-      begin = std::min(end + 1, out.size());  // `end` was found
+      begin = end;
+      if (end < out.size() && keeps(indices[end], wanted)) ++begin;  // `end` was found
     }
   }
 
@@ -340,19 +360,36 @@ class CachedSource final : public SourceAround {
   }
 
  private:
+  bool keeps(int64_t index, const std::vector<bool>& wanted) const {
+    for (size_t field = 0; !keeps_all_ && field < wanted.size(); ++field) {
+      if (!wanted[field] || !inner()->shares_files(field)) continue;
+      const Origin origin = inner()->origin(index, field);
+      if (origin.source->shares_files(origin.field)) return false;
+    }
+    return true;
+  }
+
   std::shared_ptr<RecordCache> cache_;  // shared: with other loaders
+  const bool keeps_all_;
 };
 
 }  // namespace
 
 WithRecordCache with_record_cache(const SourcePtr& source, const std::vector<bool>& wanted,
                                   const RecordCacheOptions& options) {
-  WithRecordCache out{.source = source, .cached = nullptr, .cache = nullptr};
+  WithRecordCache out{.source = source, .cached = nullptr, .cache = nullptr, .refusal = {}};
   if (options.bytes == 0 || source->read_style() == ReadStyle::kMemory) return out;
+  if (const std::vector<std::string> shared = fields_in_shared_files(*source, wanted);
+      !shared.empty()) {
+    out.refusal = "many records share the files of " + quoted_list(shared, 4) +
+                  ", and each would be kept with its whole file";
+    // Others of a combination are kept.
+    if (source->origins().size() == 1) return out;
+  }
   out.source = with_viewed(source, [&](const SourcePtr& viewed) -> SourcePtr {
     out.cache = RecordCache::of(*viewed, wanted, options);
     out.cached = viewed;
-    return std::make_shared<CachedSource>(viewed, out.cache);
+    return std::make_shared<CachedSource>(viewed, out.cache, wanted);
   });
   return out;
 }

@@ -134,11 +134,13 @@ struct WithRecordCache {
   SourcePtr source;
   SourcePtr cached;                    // the cached source
   std::shared_ptr<RecordCache> cache;  // shared: with other loaders; null: not needed
+  std::string refusal;                 // why records are not kept; empty: all may be
 };
 
 // The source, read through a cache. A view (subset, split) reads through the cache of the
-// underlying source. A source that is already in memory gets no cache. `wanted`: the fields that
-// will be read. Throws Exception HR0299.
+// underlying source. A source that is already in memory gets no cache. Records that are parts of
+// shared files (Source::shares_files) are not kept: each would be kept with its whole file.
+// `wanted`: the fields that will be read. Throws Exception HR0299.
 WithRecordCache with_record_cache(const SourcePtr& source, const std::vector<bool>& wanted,
                                   const RecordCacheOptions& options);
 

@@ -17,6 +17,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/sources/columns/columns.h"
+#include "headrace/sources/combined/combined.h"
 #include "headrace/sources/source_around.h"
 #include "headrace/sources/subset.h"
 #include "headrace/storage/temporary_folder.h"
@@ -124,6 +125,46 @@ TEST_F(RecordCacheTest, a_bad_record_is_not_cached) {
     EXPECT_FALSE(out[0].result);
   }
   EXPECT_EQ(counting->reads, 2);
+}
+
+TEST_F(RecordCacheTest, records_of_shared_files_are_not_kept) {
+  // Two files of 50 records each, as of the videos of a robot.
+  std::vector<uint32_t> which;
+  for (uint32_t i = 0; i < 100; ++i) which.push_back(i / 50);
+  const auto parts = [&] {
+    return records(
+        {{"data", PathColumn{.paths = {data.path() + "/f0", data.path() + "/f1"}, .which = which},
+          FieldKind::kBytes},
+         {"text", TextColumn{std::vector<std::string>(100, "text")}}});
+  };
+  const auto shared = std::make_shared<Counting>(parts());
+  const WithRecordCache none = with_record_cache(shared, {true, true}, {8 * kMiB});
+  EXPECT_EQ(none.source, shared);
+  EXPECT_EQ(none.cache, nullptr);
+  EXPECT_NE(none.refusal.find("share the files of 'data'"), std::string::npos) << none.refusal;
+  EXPECT_EQ(with_record_cache(counting, {true, true}, {8 * kMiB}).refusal, "");
+  EXPECT_NE(with_record_cache(shared, {false, true}, {8 * kMiB}).cache, nullptr);
+  // Those of a combination that have their own files are kept, and the others not.
+  const WithRecordCache some =
+      with_record_cache(concat({shared, counting}), {true, true}, {8 * kMiB});
+  EXPECT_NE(some.refusal, "");
+  ASSERT_NE(some.cache, nullptr);
+  std::vector<int64_t> indices;
+  for (int64_t i = 0; i < 100; ++i) indices.insert(indices.end(), {i, 199 - i});
+  std::vector<RecordData> out(indices.size());
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    some.source->read(indices, {true, true}, out);
+    for (size_t i = 0; i < out.size(); ++i) {
+      ASSERT_TRUE(out[i].result);
+      EXPECT_EQ(out[i].index, indices[i]);
+      const int64_t file = indices[i] < 100 ? indices[i] / 50 : (indices[i] - 100) % 40;
+      ASSERT_EQ(out[i].fields[0].bytes.size(), 10'000u);
+      EXPECT_EQ(out[i].fields[0].bytes[9'999], '0' + file);
+    }
+  }
+  EXPECT_EQ(counting->reads, 100);
+  EXPECT_EQ(shared->reads, 200);
+  EXPECT_EQ(some.cache->counts().records, 100);
 }
 
 TEST_F(RecordCacheTest, threads_may_read_the_cache_concurrently) {
