@@ -55,8 +55,10 @@ void VideoColumn::read(int64_t record, size_t field, RecordData& out) const {
   if (!out.result) return;
   std::string path;
   files_.set_path(record, path);
-  Result<RangedVideo> read =
-      videos_.read(files_.file_number(record), path, times_of(record), out.max_bytes);
+  size_t held = 0;  // by the record's other videos: the limit is for all of them
+  for (const FieldData& other : out.fields) held += other.file ? other.file->held_bytes() : 0;
+  Result<RangedVideo> read = videos_.read(files_.file_number(record), path, times_of(record),
+                                          out.max_bytes - std::min(held, out.max_bytes));
   if (read) {
     out.fields[field].file = std::move(read->file);
     out.fields[field].track = std::move(read->track);

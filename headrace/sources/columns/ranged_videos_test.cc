@@ -12,6 +12,7 @@
 
 #include "headrace/codecs/media/mp4_test_boxes.h"
 #include "headrace/codecs/video/frame_ranges.h"
+#include "headrace/sources/columns/columns.h"
 #include "headrace/storage/memory_files.h"
 #include "headrace/storage/read_deadline.h"
 #include "headrace/storage/staged_reads.h"
@@ -148,6 +149,30 @@ TEST(RangedVideosOfARobot, TryAgainAfterAnErrorOfTheStorage) {
   EXPECT_EQ(robot.volume.requests(), requests) << "that of the table";
   fails = false;
   EXPECT_EQ(robot.code_of_read(), "good");
+}
+
+TEST(RangedVideosOfARobot, OfOneRecordAreWithinItsLimitTogether) {
+  Robot robot(movie_file(true));
+  static const double times[] = {0, 100 / kFps};
+  const auto camera = [&] {
+    return PathColumn{.paths = {robot.path}, .which = {0, 0}, .times = "times"};
+  };
+  const SourcePtr source = records({{"times", ArrayColumn{times, DType::kFloat64, 2, {}, {}}},
+                                    {"left", camera(), FieldKind::kVideo},
+                                    {"right", camera(), FieldKind::kVideo}});
+  const std::vector<bool> wanted(3, true), by_range{false, true, true};
+  const auto code_of = [&](size_t limit) {
+    const int64_t record = 1;
+    RecordData out;
+    out.by_range = &by_range;
+    out.max_bytes = limit;
+    source->read({&record, 1}, wanted, {&out, 1});
+    return out.result ? "good" : std::string(out.result.error().code->id);
+  };
+  EXPECT_EQ(code_of(SIZE_MAX), "good");
+  EXPECT_EQ(code_of(2 * (kGop + 1) * kPacket), "good");
+  EXPECT_EQ(code_of(kGop * kPacket), "HR0206") << "enough for one";
+  EXPECT_EQ(code_of(kPacket), "HR0206");
 }
 
 TEST(RangedVideosOfARobot, NoticeAFileThatWasReplaced) {
