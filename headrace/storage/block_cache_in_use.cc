@@ -15,7 +15,7 @@ namespace headrace {
 namespace {
 
 std::atomic<BlockCache*> in_use_now{nullptr};
-std::atomic<bool> is_inherited{false};  // in a forked process: in_use_now is the parent's
+std::atomic<bool> is_inherited{false};  // in a forked process: all caches are the parent's
 
 struct OneUse {
   CacheDirectory folder;
@@ -62,7 +62,7 @@ Uses& uses_of_process() REQUIRES_LOCK(mutex_of_uses()) {
   static Uses& one = *new Uses;  // outlives all reads at exit
   [[maybe_unused]] static const int kept_free = free_over_fork<mutex_of_uses>();
   [[maybe_unused]] static const int marked =
-      pthread_atfork(nullptr, nullptr, [] { is_inherited = in_use_now != nullptr; });
+      pthread_atfork(nullptr, nullptr, [] { is_inherited = true; });
   one.replace_inherited();
   return one;
 }

@@ -111,5 +111,18 @@ TEST(ForkedProcess, ReadsThroughItsOwnDiskCache) {
   ::unsetenv("HEADRACE_CACHE");
 }
 
+TEST(ForkedProcess, ReplacesADiskCacheThatIsNoLongerInUse) {
+  const TemporaryFolder folder;
+  ::setenv("HEADRACE_CACHE", folder.path().c_str(), 1);
+  constexpr uint64_t kLimit = uint64_t{64} << 20;
+  const BlockCache* const parents = BlockCache::use(kLimit).get();
+  const Reads reads;
+  EXPECT_TRUE(holds_in_child([&] {
+    const BlockCache::UsePtr own = BlockCache::use(kLimit);
+    return own.get() != parents && BlockCache::in_use() == own.get() && reads.is_read("a");
+  }));
+  ::unsetenv("HEADRACE_CACHE");
+}
+
 }  // namespace forked_process_test
 }  // namespace headrace
