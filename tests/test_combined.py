@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Numbers
+from headrace.drawing.png import png_from_pixels
 
 import headrace as hr
 
@@ -138,6 +139,39 @@ def test_join_pairs_by_name_and_counts_the_rest(tmp_path: Path) -> None:
     joined = hr.join(files("img"), files("snd"))
     assert len(joined) == 2
     assert "1 of the left source without a match; 1 of the right" in repr(joined)
+
+
+@pytest.mark.parametrize("options", [{}, {"cache": "16 MiB"}, {"resident": True}])
+def test_a_join_of_joins_has_every_field_of_its_record(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    draws = np.random.default_rng(4)
+    pictures = {name: draws.integers(0, 256, (40, 3, 8, 8), np.uint8) for name in "abcd"}
+    for name, images in pictures.items():
+        (tmp_path / name).mkdir()
+        for i, image in enumerate(images):
+            image[:, i % 8 :] = 0  # so that the files have different sizes
+            image[:, 0, 0] = i
+            (tmp_path / name / f"{i:02}.png").write_bytes(png_from_pixels(image))
+    a, b, c, d = (hr.open(tmp_path / name) for name in pictures)
+
+    def joined(left: hr.Source, right: hr.Source, name: str) -> hr.Source:
+        return hr.join(left, right, rename={"image": name})
+
+    left = joined(joined(joined(a, b, "b"), c, "c"), d, "d")
+    inner = hr.join(joined(b, c, "c"), d, rename={"image": "d"})  # its own image becomes b
+    right = joined(a, inner, "b")
+    both = hr.join(joined(a, b, "b"), joined(c, d, "d"), rename={"image": "c"})
+    for source in (left, right, both):
+        seen = []
+        whole = [hr.transforms.CenterCrop(8)]
+        loader = hr.Loader(source, whole, batch_size=8, shuffle=True, **options)
+        for batch in [*loader, *loader]:
+            for row, number in enumerate(batch.image[:, 0, 0, 0]):
+                seen.append(int(number))
+                for name, field in zip("abcd", ("image", "b", "c", "d"), strict=True):
+                    assert np.array_equal(getattr(batch, field)[row], pictures[name][number])
+        assert sorted(seen) == sorted([*range(40)] * 2)
 
 
 def test_join_by_a_column_requires_colliding_names_to_be_renamed() -> None:
