@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fuzz target of a video container: any bytes give an error, or a track whose packets are
-// inside the file, whose frames are some of its packets in time order, and from which plans can be
-// made. The build makes one for each folder fuzz/NAME that is named as a container's file.
+// inside the file, whose frames are some of its packets in time order, and from which plans and
+// ranges can be made. The build makes one for each folder fuzz/NAME that is named as a container's
+// file.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include "headrace/base/error.h"
 #include "headrace/base/registry.h"
 #include "headrace/codecs/video/frame_plan.h"
+#include "headrace/codecs/video/frame_ranges.h"
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/codecs/video/video_track.h"
 
@@ -22,10 +24,30 @@ void require(bool promise) {
   if (!promise) std::abort();
 }
 
+// The ranges are inside the file, in order, and hold the packets of the frames.
+void check_ranges(std::span<const uint8_t> file, const VideoTrack& track,
+                  std::span<const uint32_t> wanted) {
+  const std::vector<PacketRange> ranges = ranges_of_frames(track, wanted);
+  require(!ranges.empty() && ranges.size() <= kMaxRanges);
+  uint64_t end = 0;
+  for (const PacketRange& range : ranges) {
+    require(range.offset >= end && range.bytes > 0 && range.bytes <= file.size() - range.offset);
+    end = range.offset + range.bytes;
+  }
+  for (const uint32_t frame : wanted) {
+    const MediaPacket& packet = track.packets[track.frames[frame]];
+    require(std::ranges::any_of(ranges, [&](const PacketRange& range) {
+      const auto offset = uint64_t(packet.offset);
+      return offset >= range.offset && offset + packet.size <= range.offset + range.bytes;
+    }));
+  }
+}
+
 void check_plan(std::span<const uint8_t> file, const VideoTrack& track) {
   std::vector<uint32_t> wanted;
   const size_t step = std::max<size_t>(1, track.frames.size() / 7);
   for (size_t i = 0; i < track.frames.size(); i += step) wanted.push_back(uint32_t(i));
+  check_ranges(file, track, wanted);
   const FramePlan plan = plan_frames(track, file, wanted);
   require(plan.kept.size() == wanted.size());
   std::vector<int> fed(track.packets.size(), 0);

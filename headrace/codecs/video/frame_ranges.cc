@@ -2,6 +2,7 @@
 #include "headrace/codecs/video/frame_ranges.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "headrace/codecs/video/frame_plan.h"
 
@@ -15,9 +16,9 @@ class Ranges {
  public:
   explicit Ranges(const VideoTrack& track) : packets_(track.packets) {}
 
-  // Where decoding for this packet begins, according to the container: as in plan_frames().
-  uint32_t start_of(uint32_t packet) const {
-    const int64_t shown = packets_[packet].pts;
+  // Where decoding for a picture shown at this time begins, according to the container: as in
+  // plan_frames(). At this packet or before.
+  uint32_t start_of(uint32_t packet, int64_t shown) const {
     while (packet > 0 && !(packets_[packet].key && packets_[packet].pts <= shown)) --packet;
     return packet;
   }
@@ -30,7 +31,11 @@ class Ranges {
 
   std::vector<PacketRange> take() {
     std::ranges::sort(out_, {}, &PacketRange::offset);
-    out_.erase(std::ranges::unique(out_).begin(), out_.end());
+    const auto overlap = [](const PacketRange& one, const PacketRange& next) {
+      return next.offset < one.offset + one.bytes;
+    };
+    if (std::ranges::adjacent_find(out_, overlap) != out_.end()) join(0);
+    for (uint64_t gap = kMaxGap; out_.size() > kMaxRanges; gap *= 2) join(gap);
     return std::move(out_);
   }
 
@@ -48,6 +53,21 @@ class Ranges {
     return packet;
   }
 
+  // Joins ranges that overlap or are at most this far apart.
+  void join(uint64_t gap) {
+    size_t last = 0;
+    for (const PacketRange& next : out_) {
+      PacketRange& before = out_[last];
+      const uint64_t end = before.offset + before.bytes;
+      if (next.offset <= end || next.offset - end <= gap) {
+        before.bytes = std::max(end, next.offset + next.bytes) - before.offset;
+      } else {
+        out_[++last] = next;
+      }
+    }
+    out_.resize(last + 1);
+  }
+
   const std::vector<MediaPacket>& packets_;
   std::vector<PacketRange> out_;
 };
@@ -57,20 +77,31 @@ class Ranges {
 std::vector<PacketRange> ranges_of_frames(const VideoTrack& track,
                                           std::span<const uint32_t> frames) {
   if (frames.empty()) return {};
-  Ranges ranges(track);
-  uint32_t last = 0;
-  for (const uint32_t frame : frames) {
-    const uint32_t packet = track.frames[frame];
-    last = std::max(last, packet);
-    ranges.add(ranges.start_of(packet), packet + 1);
-  }
+  std::vector<uint32_t> packets;
+  packets.reserve(frames.size());
+  for (const uint32_t frame : frames) packets.push_back(track.frames[frame]);
+  std::ranges::sort(packets, std::greater());
   // FramePlan::ahead.
+  const uint32_t last = packets.front();
   uint32_t end = last + 1;
   if (delays_output(track.codec)) {
     const auto count = static_cast<uint32_t>(track.packets.size());
     while (end < count && end <= last + kFarthestAhead && !track.packets[end].key) ++end;
   }
-  if (end > last + 1) ranges.add(ranges.start_of(last), end);
+  // From the last packet backwards, so that no packet is visited twice.
+  Ranges ranges(track);
+  uint32_t begin = ranges.start_of(last, track.packets[last].pts);
+  for (const uint32_t packet : packets) {
+    const int64_t shown = track.packets[packet].pts;
+    if (packet < begin) {
+      ranges.add(begin, end);
+      begin = ranges.start_of(packet, shown);
+      end = packet + 1;
+    } else if (begin > 0 && track.packets[begin].pts > shown) {
+      begin = ranges.start_of(begin - 1, shown);
+    }
+  }
+  ranges.add(begin, end);
   return ranges.take();
 }
 

@@ -4,6 +4,7 @@
 // Pure functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,7 +21,9 @@ struct PacketRange {
 
 // The packets from the key frame before each frame on, in ascending order without duplicates. A
 // group of pictures is divided into ranges of about kRangeBytes, at the same packets for all
-// frames: frames that need the same packets have the same ranges.
+// frames: frames that need the same packets have the same ranges. If there would be more than
+// kMaxRanges, because packets are in no order or far apart, neighboring ranges are joined, with the
+// bytes between them. Takes time and memory in proportion to the packets, whatever the table holds.
 //
 // plan_frames() may need other packets, which its reader has to read on its own: before a key frame
 // at which a decoder cannot begin, and packet 0 of some streams. REQUIRES: the track has these
@@ -29,5 +32,6 @@ std::vector<PacketRange> ranges_of_frames(const VideoTrack& track,
                                           std::span<const uint32_t> frames);
 
 inline constexpr uint64_t kRangeBytes = uint64_t{256} << 10;
+inline constexpr size_t kMaxRanges = 4096;
 
 }  // namespace headrace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -60,7 +61,7 @@ TEST(RangesOfFrames, SkipLargeGaps) {
   const uint64_t far = 1500 + (1 << 20);
   EXPECT_EQ(ranges(track, {5}), (Ranges{{100, 1400}, {far, 200}}));
   std::swap(track.packets[1].offset, track.packets[2].offset);  // not in decoding order
-  EXPECT_EQ(ranges(track, {2}).size(), 2u);
+  EXPECT_EQ(ranges(track, {2}), (Ranges{{100, 1400}})) << "which would overlap";
 }
 
 TEST(RangesOfFrames, BeginBeforeAKeyFrameThatIsShownLater) {
@@ -70,6 +71,60 @@ TEST(RangesOfFrames, BeginBeforeAKeyFrameThatIsShownLater) {
   EXPECT_EQ(ranges(track, {6}), (Ranges{{140, 40}}));
   for (MediaPacket& packet : track.packets) packet.key = false;
   EXPECT_EQ(ranges(track, {7}), (Ranges{{100, 80}})) << "from packet 0 on";
+}
+
+// The ranges are in order, do not overlap, and hold the packets from `first` to `last`.
+void expect_all(const VideoTrack& track, const Ranges& ranges, size_t first, size_t last) {
+  for (size_t i = 1; i < ranges.size(); ++i) {
+    ASSERT_GE(ranges[i].offset, ranges[i - 1].offset + ranges[i - 1].bytes);
+  }
+  for (size_t i = first; i <= last; ++i) {
+    const auto offset = static_cast<uint64_t>(track.packets[i].offset);
+    const auto after = std::ranges::upper_bound(ranges, offset, {}, &PacketRange::offset);
+    ASSERT_NE(after, ranges.begin());
+    const PacketRange& range = *std::prev(after);
+    ASSERT_LE(offset + track.packets[i].size, range.offset + range.bytes) << "packet " << i;
+  }
+}
+
+constexpr size_t kMany = 1'000'000;
+
+// All frames of tables that are large and odd: each would take hours if it were searched from the
+// beginning for each frame.
+TEST(RangesOfOddTables, TakeLinearTime) {
+  std::mt19937_64 random(1);
+  const auto all = [](const VideoTrack& track) { return ranges(track, track.frames); };
+  const VideoTrack usual = track_of(std::vector<uint32_t>(kMany, 10), kMany);  // one key frame
+  expect_all(usual, all(usual), 0, kMany - 1);
+  VideoTrack track = usual;
+  for (size_t i = 0; i < kMany; ++i) track.packets[i].offset = int64_t((kMany - i) * 10);
+  EXPECT_EQ(all(track), (Ranges{{10, kMany * 10}})) << "backwards in the file";
+  std::ranges::shuffle(track.packets, random);
+  EXPECT_EQ(all(track), (Ranges{{10, kMany * 10}})) << "in no order";
+  for (MediaPacket& packet : track.packets) packet.key = true;
+  expect_all(track, all(track), 0, kMany - 1);
+  for (MediaPacket& packet : track.packets) packet.pts = static_cast<int64_t>(random() >> 1);
+  expect_all(track, all(track), 0, kMany - 1);
+  for (MediaPacket& packet : track.packets) packet.offset = 7;
+  EXPECT_EQ(all(track), (Ranges{{7, 10}})) << "all the same";
+}
+
+TEST(RangesOfOddTables, AreOfALimitedNumber) {
+  std::mt19937 random(1);
+  VideoTrack track = track_of(std::vector<uint32_t>(20'000, 10), 20'000);
+  for (size_t i = 0; i < track.packets.size(); ++i) {
+    track.packets[i].offset = static_cast<int64_t>(i * (1 << 20));  // megabytes apart
+  }
+  const Ranges few = ranges(track, {4000});
+  EXPECT_EQ(few.size(), 4001u) << "without the bytes between them";
+  const Ranges many = ranges(track, {19'999});
+  EXPECT_LE(many.size(), kMaxRanges);
+  expect_all(track, many, 0, 19'999);
+  track.packets[0].key = false;
+  std::ranges::shuffle(track.packets, random);
+  const Ranges shuffled = ranges(track, {19'999});
+  EXPECT_LE(shuffled.size(), kMaxRanges);
+  expect_all(track, shuffled, 0, 19'999);
 }
 
 // The ranges contain everything that a plan feeds or inspects, now or later: decoding reads no
