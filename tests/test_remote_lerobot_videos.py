@@ -106,7 +106,7 @@ CODECS = [
     {"g": 12, "bf": 3},
     {"g": 1000},
     {"g": 6, "movflags": "faststart"},
-    {"g": 6, "movflags": "frag_keyframe+empty_moov"},
+    {"g": 6, "bf": 0, "movflags": "frag_keyframe+empty_moov"},
     {"codec": "mpeg4", "g": 6, "bf": 2},
     {"codec": "libsvtav1", "preset": 12},
     {"codec": "libx265", "g": 8, "bf": 2, "x265-params": "log-level=none"},

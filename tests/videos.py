@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import io
+import tempfile
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,6 @@ Frames = np.ndarray[Any, Any]
 
 def missing_decoder() -> str:
     """Why no video can be decoded here; empty if they can."""
-    from pathlib import Path
-
     from headrace import _core
 
     try:
@@ -52,11 +52,13 @@ def encoded(
     pixels: str = "yuv420p",
     **options: Any,
 ) -> bytes:
-    """A file of these frames; `times`: when each is shown, in ticks of 1/1000 s."""
+    """A file of these frames. `times`: when each is shown, in ticks of 1/1000 s. options: those of
+    the encoder, and movflags."""
     import av
 
-    out = io.BytesIO()
-    with av.open(out, "w", format=container) as file:
+    out = tempfile.NamedTemporaryFile()  # which the muxer may read again  # noqa: SIM115
+    muxer = {"movflags": str(options.pop("movflags"))} if "movflags" in options else {}
+    with av.open(out.name, "w", format=container, options=muxer) as file:
         stream: Any = file.add_stream(codec, rate=fps)
         stream.height, stream.width = frames.shape[1:3]
         stream.pix_fmt = pixels
@@ -72,7 +74,8 @@ def encoded(
                 file.mux(packet)
         for packet in stream.encode():
             file.mux(packet)
-    return out.getvalue()
+    with out:
+        return Path(out.name).read_bytes()
 
 
 def with_sound(data: bytes, seconds: int = 1) -> bytes:

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "headrace/base/clock.h"
+#include "headrace/codecs/video/video_track.h"
 #include "headrace/executor/batch/batch_builder.h"
 #include "headrace/storage/read_deadline.h"
 
@@ -23,6 +24,25 @@ MemoryShares shares_of(const EngineOptions& options) {
                         .reads_far = task.source->read_style() == ReadStyle::kLater});
 }
 
+// The videos of which rows take clips, and nothing else.
+ClipChoice clips_of(const RowTask& task) {
+  VideoTrack any;  // whether frames are known does not depend on it
+  any.packets.push_back({.offset = 0, .size = 1, .key = true});
+  any.frames.push_back(0);
+  any.duration = 1;
+  ClipChoice out{.fields = task.plan->by_range(),
+                 .frames = [plan = task.plan, seed = task.seed](
+                               size_t field, const VideoTrack& track, RowPosition row) {
+                   return plan->clip_frames(static_cast<int>(field), track, seed,
+                                            static_cast<uint64_t>(row.epoch), row.position);
+                 }};
+  for (size_t field = 0; field < out.fields.size(); ++field) {
+    out.fields[field] = out.fields[field] && task.plan->inputs()[field].kind == FieldKind::kVideo &&
+                        out.frames(field, any, {.position = 0});
+  }
+  return out;
+}
+
 std::function<void()> wake_workers(int threads) {
   return [threads] { ThreadPool::workers().wake(threads); };
 }
@@ -37,7 +57,8 @@ Engine::Engine(EngineOptions options, BadRecords& bad_records)
       shares_(shares_of(options_)),
       gate_(shares_.records, shares_.largest_record),
       read_ahead_(options_.task.source, options_.task.plan->wanted(), shares_.read_ahead,
-                  shares_.largest_file, options_.task.plan->by_range(), options_.record_timeout),
+                  shares_.largest_file, options_.task.plan->by_range(), options_.record_timeout,
+                  clips_of(options_.task)),
       kept_(shares_.kept),
       rings_(*options_.task.plan, options_.task.left, options_.task.layout.rank_batch(),
              shares_.depth, options_.device, wake_workers(options_.threads)),

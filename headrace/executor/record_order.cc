@@ -81,6 +81,13 @@ int64_t RecordOrder::index_of_read(int64_t epoch, int64_t first_batch, int64_t r
   return index_at(epoch, partner < 0 ? position : partner_position(epoch, position, partner, 0));
 }
 
+// The row that a record is read for.
+RowPosition RecordOrder::row_of_read(int64_t epoch, int64_t first_batch, int64_t read) const {
+  if (read % reads_a_row() != 0) return {};
+  const int64_t row = layout_.rows_before(first_batch) + read / reads_a_row();
+  return {.epoch = epoch, .position = layout_.position_of_row(row)};
+}
+
 // The records that are mixed into the first ones of an epoch.
 int64_t RecordOrder::spread(int64_t epoch) const {
   int64_t records = sampler_->in_order() ? 1 : 0;
@@ -102,7 +109,12 @@ ReadOrder RecordOrder::reads_from(int64_t epoch, int64_t batch, bool goes_on) co
           .beyond = reads_of_epoch_from(0),
           .goes_on = goes_on,
           .spread = spread(epoch) * reads_a_row(),
-          .at_once = layout_.rank_batch() * reads_a_row()};
+          .at_once = layout_.rank_batch() * reads_a_row(),
+          .row_of =
+              [this, epoch, batch, reads](int64_t read) {
+                return read < reads ? row_of_read(epoch, batch, read)
+                                    : row_of_read(epoch + 1, 0, read - reads);
+              }};
 }
 
 std::vector<RecordRange> RecordOrder::begun_by(int64_t epoch, int64_t batch,

@@ -49,6 +49,7 @@ class RecordOrder {
   int64_t spread(int64_t epoch) const;
   int64_t reads_of_epoch_from(int64_t batch) const;
   int64_t index_of_read(int64_t epoch, int64_t first_batch, int64_t read) const;
+  RowPosition row_of_read(int64_t epoch, int64_t first_batch, int64_t read) const;
 
   const SamplerPtr sampler_;
   const BatchLayout layout_;

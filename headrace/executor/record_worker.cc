@@ -358,9 +358,11 @@ void RecordWorker::begin(RecordRun& run, InFlight& flight, Renderer& renderer,
 
 void RecordWorker::read(const Rows& rows, InFlight& flight, bool may_wait) const {
   const int64_t index = flight.record.index;
-  if (flight.alone) return means_.reads.read_alone(index, flight.data);
+  const RowPosition row{.epoch = rows.epoch, .position = flight.record.position};
+  if (flight.alone) return means_.reads.read_alone(index, flight.data, /*waited=*/0, row);
   const int64_t number = rows.sequence_of(flight.row) * order_.reads_a_row();
-  flight.lent = ReadLoan(means_.reads, means_.reads.fetch(number, index, flight.data, may_wait));
+  flight.lent =
+      ReadLoan(means_.reads, means_.reads.fetch(number, index, flight.data, may_wait, row));
 }
 
 // Reserves all memory that the record needs until it is written: a record that holds memory must

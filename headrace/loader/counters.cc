@@ -92,6 +92,13 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
      value_of<&S::reads, &ReadCounts::requests>},
     {"remote_reads.bytes", "bytes", "Bytes requested from remote storage.",
      value_of<&S::reads, &ReadCounts::bytes>},
+    {"remote_reads.clips", "videos",
+     "Videos in separate remote files of which only the bytes of their clips were read.",
+     value_of<&S::reads, &ReadCounts::videos_by_range>},
+    {"remote_reads.whole_videos", "videos",
+     "Such videos that were read whole, because they have no table in one place, or their server no "
+     "ranges.",
+     value_of<&S::reads, &ReadCounts::videos_without_table>},
 
     // The row index.
     {"index.file", "", "The row index in use, or the folder of several.",

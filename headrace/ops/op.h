@@ -27,6 +27,7 @@ namespace headrace {
 
 struct PictureOptions;  // fields/begin.h
 struct RowMix;          // kernels/batch/mix_rows.h
+struct VideoTrack;      // codecs/video/video_track.h
 
 // The part of a transform that the device's final pass over copied pictures can do: see T.ToDevice
 // and finish/finish_choice.h.
@@ -150,6 +151,14 @@ class Op {
   // and the field with the position, if its form has these; see Note [Clips are pictures] in
   // pipeline/plan_clips.cc.
   virtual const ClipForm* clip() const { return nullptr; }
+  // For such an operator: the frames that apply() will take of a video with this table, in any
+  // order, with the same draws; none if they depend on more (a field with the position), or if
+  // apply() also reads other parts of the file. So that only their bytes need to be read.
+  virtual std::optional<std::vector<uint32_t>> clip_frames(const VideoTrack& track,
+                                                           Draws draws) const {
+    (void)track, (void)draws;
+    return {};
+  }
   // For ClipForm::at_each: the step on videos whose times have this shape, () or (T,).
   virtual std::unique_ptr<Op> with_times(std::string field, const Shape& shape) const {
     (void)field, (void)shape;

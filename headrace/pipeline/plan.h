@@ -223,6 +223,12 @@ class Plan {
   void predict(std::vector<std::optional<Predicted>>& fields, uint64_t seed, uint64_t epoch,
                int64_t position) const;
 
+  // The frames that the record at a position will need of the video in a schema field with this
+  // table, in any order; none if it needs the whole file, or if they depend on more.
+  std::optional<std::vector<uint32_t>> clip_frames(int field, const VideoTrack& track,
+                                                   uint64_t seed, uint64_t epoch,
+                                                   int64_t position) const;
+
   // A table of the steps and outputs, for users.
   std::string text() const;
 

@@ -2,6 +2,12 @@
 // Clips of videos in plans.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "headrace/codecs/video/video_track.h"
 #include "headrace/pipeline/plan_test_records.h"
 
 namespace headrace::plan_test {
@@ -97,6 +103,60 @@ TEST(AFork, HasViewsOfClipsAndOfVideos) {
       {fork("video", {{"slow", {clip(2), resize(8, 8)}}, {"fast", {clip(8), resize(8, 8)}}})});
   EXPECT_EQ(output(paths, "slow").state.shape, (Shape{2, 3, 8, 8}));
   EXPECT_EQ(output(paths, "fast").state.shape, (Shape{8, 3, 8, 8}));
+}
+
+using Frames = std::optional<std::vector<uint32_t>>;
+
+// Of 100 frames, each a key frame.
+Frames frames_of(const PlanPtr& plan, int64_t position = 0) {
+  VideoTrack track;
+  for (uint32_t i = 0; i < 100; ++i) {
+    track.packets.push_back({.offset = i, .size = 1, .key = true, .pts = i});
+    track.frames.push_back(i);
+  }
+  track.duration = 100;
+  return plan->clip_frames(0, track, /*seed=*/7, /*epoch=*/1, position);
+}
+
+TEST(FramesOfAClip, AreKnownBeforeTheRecordIsRead) {
+  EXPECT_EQ(frames_of(plan_of(kVideo, {clip(4), resize(8, 8)})), (Frames{{48, 49, 50, 51}}));
+  EXPECT_EQ(frames_of(plan_of(kVideo, {clips(1, 3), resize(8, 8)})), (Frames{{0, 49, 99}}));
+  const Spec random = spec("RandomVideoClips", {{"num_frames", int64_t{2}}});
+  const PlanPtr plan = plan_of(kVideo, {random, maybe(0.5, {flip(1)}), resize(8, 8)});
+  std::set<uint32_t> begins;
+  for (int64_t position = 0; position < 50; ++position) {
+    const Frames frames = frames_of(plan, position);
+    ASSERT_TRUE(frames);
+    ASSERT_EQ(frames->size(), 2u);
+    EXPECT_EQ((*frames)[1], (*frames)[0] + 1);
+    begins.insert((*frames)[0]);
+    EXPECT_EQ(frames, frames_of(plan, position));
+  }
+  EXPECT_GE(begins.size(), 20u);
+}
+
+TEST(FramesOfAClip, AreThoseOfAllBranches) {
+  const PlanPtr paths = plan_of(
+      kVideo,
+      {fork("video", {{"slow", {clip(2), resize(8, 8)}}, {"fast", {clips(1, 2), resize(8, 8)}}})});
+  Frames frames = frames_of(paths);
+  ASSERT_TRUE(frames);
+  std::ranges::sort(*frames);
+  EXPECT_EQ(frames, (Frames{{0, 49, 50, 99}}));
+}
+
+TEST(FramesOfAClip, AreNoneIfItsStepRejectsTheVideo) {
+  const Spec strict = clip(200, {{"policy", std::string("error")}});
+  EXPECT_EQ(frames_of(plan_of(kVideo, {strict, resize(8, 8)})), Frames(std::vector<uint32_t>()));
+}
+
+TEST(FramesOfAClip, AreUnknownIfTheyDependOnMore) {
+  const Given audio = {{"audio", int64_t{16000}}};
+  EXPECT_FALSE(frames_of(plan_of(kVideo, {clip(4, audio), resize(8, 8)}, lists())));
+  Schema schema = kVideo;
+  schema.push_back({.name = "time", .kind = FieldKind::kTensor, .dtype = DType::kFloat64});
+  const Spec at = spec("VideoClipAt", {{"num_frames", int64_t{4}}, {"time", std::string("time")}});
+  EXPECT_FALSE(frames_of(plan_of(schema, {at, resize(8, 8)})));
 }
 
 TEST(AVideo, IsDecodedOnlyIfItsClipIsUsed) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headrace/sources/named_files.h"
+#include "headrace/sources/staged_videos.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -21,7 +22,13 @@ constexpr uint64_t kTables = uint64_t{256} << 10;
 // Passes an open file to the record. False if the bytes must be read instead, possibly to report an
 // error.
 bool give_open(const std::string& path, size_t field, bool shared, RecordData& out) {
-  if (!out.by_range || !(*out.by_range)[field] || is_async(path)) return false;
+  if (!out.by_range || !(*out.by_range)[field]) return false;
+  if (const StagedVideo* const video = StagedVideos::find(path)) {
+    out.fields[field].file = video->file;
+    out.fields[field].track = video->track;
+    return true;
+  }
+  if (is_async(path)) return false;
   if (!shared) {
     const Result<FileIdentity> identity = identity_of(path);
     if (!identity || identity->size <= kReadWhole) return false;
@@ -102,6 +109,10 @@ ReadStyle LabeledFiles::read_style() const {
 void LabeledFiles::pieces(int64_t index, const std::vector<bool>& wanted,
                           std::vector<FilePiece>& out) const {
   if (wanted[kFileField]) add_piece({.path = key(index)}, out);
+}
+
+std::string LabeledFiles::separate_file(int64_t index, size_t field) const {
+  return field == kFileField ? key(index) : "";
 }
 
 std::string LabeledFiles::key(int64_t index) const {

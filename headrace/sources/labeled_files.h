@@ -13,8 +13,8 @@
 namespace headrace {
 
 // Reads a file as field `field` of a record. The bytes are in out.owned[buffer]; a local file that
-// is large, or `shared` by many records, is passed as an open file instead, if the reader allows
-// that (RecordData::by_range).
+// is large, or `shared` by many records, and a staged video (StagedVideos) are passed as open files
+// instead, if the reader allows that (RecordData::by_range).
 void read_file_field(const std::string& path, int64_t record, size_t field, size_t buffer,
                      RecordData& out, bool shared = false);
 // Prepares `out` for a record: empty fields and `buffers` buffers, whose memory is reused.
@@ -31,6 +31,7 @@ class LabeledFiles : public Source {
               std::vector<FilePiece>& out) const final;
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const final;
+  std::string separate_file(int64_t index, size_t field) const final;
   std::string key(int64_t index) const final;
   std::vector<int64_t> integer_column(std::string_view field) const final;
 

@@ -51,6 +51,7 @@ bool is_linked_outside(const std::string& path, const std::string& root) {
 }
 
 bool begins_like_media(const FieldData& field) {
+  if (field.track) return true;  // its first bytes need not be read again
   std::array<uint8_t, kMediaSignature> first;
   std::span<const uint8_t> bytes = field.bytes;
   if (field.file && field.file->read(0, first)) bytes = first;

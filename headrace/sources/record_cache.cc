@@ -358,6 +358,9 @@ class CachedSource final : public SourceAround {
               std::vector<FilePiece>& out) const override {
     if (!cache_->has(index, *inner(), wanted)) inner()->pieces(index, wanted, out);
   }
+  std::string separate_file(int64_t, size_t) const override {
+    return {};
+  }  // whole bytes are cached
 
  private:
   bool keeps(int64_t index, const std::vector<bool>& wanted) const {

@@ -68,6 +68,14 @@ class Source : public ParamObject {
     return true;
   }
 
+  // The path of a file that pieces() has whole and read() passes through read_file_field() as this
+  // field; empty if the field comes from elsewhere. For videos of which less has to be read
+  // (executor/reading/clip_reads.h). Cheap.
+  virtual std::string separate_file(int64_t index, size_t field) const {
+    (void)index, (void)field;
+    return {};
+  }
+
   // The distinct sources that records come from, and the one that a field of a record is read from.
   // Views and combinations return the sources that they are made of, which live as long as they do.
   virtual std::vector<const Source*> origins() const { return {this}; }

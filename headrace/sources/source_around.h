@@ -31,6 +31,9 @@ class SourceAround : public Source {
   bool prepare_pieces(int64_t index, const std::vector<bool>& wanted, bool wait) const override {
     return inner_->prepare_pieces(index, wanted, wait);
   }
+  std::string separate_file(int64_t index, size_t field) const override {
+    return inner_->separate_file(index, field);
+  }
   // If the inner source is its own origin, this source takes its place.
   std::vector<const Source*> origins() const override {
     std::vector<const Source*> out = inner_->origins();

@@ -32,6 +32,9 @@ class Telling final : public Source {
   std::vector<std::string> classes() const override { return {"a", "b"}; }
   const uint8_t* dense_values(size_t field) const override { return values_ + field; }
   bool shares_files(size_t field) const override { return field == 2; }
+  std::string separate_file(int64_t index, size_t field) const override {
+    return std::to_string(index) + " " + std::to_string(field);
+  }
   std::vector<int64_t> block_ends() const override { return {2, 7}; }
   void will_read(int64_t begin, int64_t end, const std::vector<bool>& wanted) const override {
     told_ = {begin, end};
@@ -71,6 +74,7 @@ TEST(SourceAround, forwards_to_the_inner_source) {
   EXPECT_EQ(source.dense_values(2), inner->values_ + 2);
   EXPECT_TRUE(source.shares_files(2));
   EXPECT_FALSE(source.shares_files(1));
+  EXPECT_EQ(source.separate_file(5, 2), "5 2");
   EXPECT_EQ(source.block_ends(), (std::vector<int64_t>{2, 7}));
   source.will_read(1, 6, {true});
   EXPECT_EQ(inner->told_, (std::pair<int64_t, int64_t>{1, 6}));

@@ -69,6 +69,9 @@ class View : public Source {
   bool prepare_pieces(int64_t index, const std::vector<bool>& wanted, bool wait) const final {
     return base_->prepare_pieces(viewed(index), wanted, wait);
   }
+  std::string separate_file(int64_t index, size_t field) const final {
+    return base_->separate_file(viewed(index), field);
+  }
 
   std::vector<int64_t> block_ends() const final {
     return viewed_block_ends(*base_, size(), [this](int64_t index) { return viewed(index); });

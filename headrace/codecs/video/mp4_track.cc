@@ -230,7 +230,8 @@ const VideoContainer kMp4{
     .doc = "MP4, MOV and 3GP, whole and in fragments: H.264, HEVC, VP8, VP9, AV1, MPEG-4, MJPEG.",
     .suffixes = {".mp4", ".m4v", ".mov", ".qt", ".3gp", ".3g2"},
     .sniff = begins_like_mp4,
-    .read = read_mp4_track};
+    .read = read_mp4_track,
+    .has_table = true};
 const Register<VideoContainer> registered_mp4(kMp4);
 
 }  // namespace

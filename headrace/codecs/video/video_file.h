@@ -21,6 +21,8 @@ struct VideoContainer {
   bool (*sniff)(std::span<const uint8_t> first_bytes);
   // The first video track. Time is proportional to the file, memory to its tables.
   Result<VideoTrack> (*read)(const ByteRanges& file);
+  // Whether the positions of all packets are in one place, so that a few small reads find them.
+  bool has_table = false;
   // Whether all audio packets are copied into another container before the audio is decoded.
   bool rewrites_audio = false;
 };

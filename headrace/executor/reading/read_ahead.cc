@@ -17,7 +17,8 @@ long waits_of_this_thread() {
 }
 
 ReadAhead::ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_bytes,
-                     size_t max_bytes, std::vector<bool> by_range, double record_timeout)
+                     size_t max_bytes, std::vector<bool> by_range, double record_timeout,
+                     ClipChoice clips)
     : source_(std::move(source)),
       wanted_(std::move(wanted)),
       by_range_(std::move(by_range)),
@@ -27,6 +28,9 @@ ReadAhead::ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_by
       python_(source_->read_style() == ReadStyle::kPython),
       memory_(source_->read_style() == ReadStyle::kMemory),
       async_(source_->read_style() == ReadStyle::kLater),
+      clips_(async_ && std::ranges::find(clips.fields, true) != clips.fields.end()
+                 ? std::make_unique<const ClipReads>(*source_, std::move(clips))
+                 : nullptr),
       planned_(share_bytes),
       share_(share_bytes, async_),
       inbox_(std::make_shared<Inbox>()) {
@@ -76,6 +80,7 @@ void ReadAhead::start(ReadOrder order) {
     planned_.hurry(order.goes_on ? 0 : base_ + at_once_);
     alone_.clear();
     index_of_ = std::move(order.index_of);
+    row_of_ = std::move(order.row_of);
     count_ = order.count;
     beyond_ = order.beyond;
     awaited_ = -1;
@@ -135,13 +140,22 @@ void ReadAhead::set_terms(size_t max_bytes, RecordData& out) const {
   out.by_range = by_range_.empty() ? nullptr : &by_range_;
 }
 
-void ReadAhead::read_alone(int64_t index, RecordData& out, double waited) const {
+void ReadAhead::read_alone(int64_t index, RecordData& out, double waited, RowPosition row) const {
   set_terms(max_bytes_, out);
   const ReadDeadline deadline(record_timeout_, waited);
+  if (!clips_) return source_->read({&index, 1}, wanted_, {&out, 1});
+  Result<std::vector<StagedVideo>> videos = clips_->open(index, row, max_bytes_);
+  if (!videos) {
+    out.index = index;
+    out.result = std::move(videos.error());
+    return;
+  }
+  const StagedVideos staged(*videos);
   source_->read({&index, 1}, wanted_, {&out, 1});
 }
 
-size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait) {
+size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait,
+                        RowPosition row) {
   if (memory_) {
     read_alone(index, out);
     return 0;
@@ -151,8 +165,8 @@ size_t ReadAhead::fetch(int64_t sequence, int64_t index, RecordData& out, bool m
     MutexLock lock(mutex_);
     number = base_ + sequence;
   }
-  return async_ ? fetch_async(number, index, out, may_wait)
-                : fetch_alone(number, index, out, may_wait);
+  return async_ ? fetch_async(number, index, out, may_wait, row)
+                : fetch_alone(number, index, out, may_wait, /*waited=*/0, row);
 }
 
 // A read in progress finds its entry gone when it completes.
@@ -189,7 +203,7 @@ size_t ReadAhead::fetch_unordered(int64_t index, RecordData& out) {
 // Returns a record that a reader has read or will read; otherwise the caller reads. REQUIRES if
 // reads are submitted: this one is not submitted (claim_alone).
 size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait,
-                              double waited) {
+                              double waited, RowPosition row) {
   size_t expected = 0;
   {
     MutexLock lock(mutex_);
@@ -214,7 +228,7 @@ size_t ReadAhead::fetch_alone(int64_t number, int64_t index, RecordData& out, bo
   const long waits = waits_of_this_thread();
   const double begin = now();
   try {
-    read_alone(index, out, waited);
+    read_alone(index, out, waited, row);
   } catch (...) {
     give_back(expected);
     throw;
@@ -273,7 +287,9 @@ size_t ReadAhead::held_bytes() const {
 
 ReadCounts ReadAhead::counts() const {
   MutexLock lock(mutex_);
-  return counts_;
+  ReadCounts counts = counts_;
+  if (clips_) clips_->add_counts(counts);
+  return counts;
 }
 
 }  // namespace headrace

@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "headrace/base/mutex.h"
+#include "headrace/executor/reading/clip_reads.h"
 #include "headrace/executor/reading/planned_pieces.h"
 #include "headrace/executor/reading/read_counts.h"
 #include "headrace/executor/reading/read_depth.h"
@@ -58,15 +59,18 @@ struct ReadOrder {
   // The first batch waits for this many records together: they are requested at once, and are not
   // delayed by reads of an abandoned stream.
   int64_t at_once = 0;
+  // The row that the record of each sequence number is read for; empty: unknown.
+  std::function<RowPosition(int64_t)> row_of = {};
 };
 
 class ReadAhead {
  public:
   // A record's file with more than `max_bytes` is not read. `by_range`: see RecordData. With an
   // asynchronous storage, a record's bytes are awaited for `record_timeout` seconds; 0: no limit.
+  // `clips`: what is needed of videos in separate files.
   ReadAhead(SourcePtr source, std::vector<bool> wanted, size_t share_bytes,
-            size_t max_bytes = SIZE_MAX, std::vector<bool> by_range = {},
-            double record_timeout = 0);
+            size_t max_bytes = SIZE_MAX, std::vector<bool> by_range = {}, double record_timeout = 0,
+            ClipChoice clips = {});
   ~ReadAhead();
 
   // Starts a new stream. Requests of the last one that it does not need may end early. REQUIRES: no
@@ -83,15 +87,16 @@ class ReadAhead {
 
   // Fetches a record; returns the number of bytes that the caller has to give back. Waits for room
   // in the share only if `may_wait`. REQUIRES: each number is fetched at most once, and numbers are
-  // claimed in ascending order. `index` is the record at that number. A caller that may wait holds
+  // claimed in ascending order. `index` is the record at that number, `row` the row that it is read
+  // for: of a separate video file, only what this row needs is read. A caller that may wait holds
   // no such bytes; callers that hold some give them back without waiting for a fetch.
-  size_t fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait = false)
-      EXCLUDES_LOCK(mutex_);
+  size_t fetch(int64_t sequence, int64_t index, RecordData& out, bool may_wait = false,
+               RowPosition row = {}) EXCLUDES_LOCK(mutex_);
   // These numbers will not be fetched. Data read for them is dropped.
   void skip(int64_t sequence, int64_t count) EXCLUDES_LOCK(mutex_);
   // Reads a record that is not in the stream, on the calling thread. `waited`: seconds that it has
   // waited for the record already.
-  void read_alone(int64_t index, RecordData& out, double waited = 0) const;
+  void read_alone(int64_t index, RecordData& out, double waited = 0, RowPosition row = {}) const;
   // The same, but counts its bytes in the share and returns them: the caller gives them back.
   size_t fetch_unordered(int64_t index, RecordData& out) EXCLUDES_LOCK(mutex_);
   void give_back(size_t bytes) EXCLUDES_LOCK(mutex_);
@@ -124,8 +129,8 @@ class ReadAhead {
   struct Inbox;
 
   int64_t end() const REQUIRES_LOCK(mutex_) { return base_ + count_ + (python_ ? 0 : beyond_); }
-  size_t fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait,
-                     double waited = 0) EXCLUDES_LOCK(mutex_);
+  size_t fetch_alone(int64_t number, int64_t index, RecordData& out, bool may_wait, double waited,
+                     RowPosition row) EXCLUDES_LOCK(mutex_);
   void set_terms(size_t max_bytes, RecordData& out) const;
   void drop(int64_t below) REQUIRES_LOCK(mutex_);
   void pass_alone() REQUIRES_LOCK(mutex_);
@@ -146,8 +151,12 @@ class ReadAhead {
   void start_readers() REQUIRES_LOCK(mutex_);
 
   // By submitting (read_ahead_async.cc).
-  size_t fetch_async(int64_t number, int64_t index, RecordData& out, bool may_wait)
+  size_t fetch_async(int64_t number, int64_t index, RecordData& out, bool may_wait, RowPosition row)
       EXCLUDES_LOCK(mutex_);
+  bool prepare(int64_t index, RowPosition row, bool wait) const;
+  RowPosition row_at(int64_t number) const REQUIRES_LOCK(mutex_) {
+    return row_of_ ? row_of_(number - base_) : RowPosition();
+  }
   void submit(int64_t needed) EXCLUDES_LOCK(mutex_);
   void claim_reads(int64_t needed, std::vector<NeighborsPtr>& out) REQUIRES_LOCK(mutex_);
   void claim_alone(int64_t number) REQUIRES_LOCK(mutex_);
@@ -165,13 +174,15 @@ class ReadAhead {
   const std::vector<bool> wanted_, by_range_;
   const size_t share_bytes_, max_bytes_;
   const double record_timeout_;
-  const bool python_;  // one reader, many records per call, always ahead
-  const bool memory_;  // never ahead
-  const bool async_;   // submitted, not read by threads
+  const bool python_;                             // one reader, many records per call, always ahead
+  const bool memory_;                             // never ahead
+  const bool async_;                              // submitted, not read by threads
+  const std::unique_ptr<const ClipReads> clips_;  // null: no field takes clips
 
   mutable Mutex mutex_;
   Condition changed_;
   std::function<int64_t(int64_t)> index_of_ GUARDED_BY(mutex_);
+  std::function<RowPosition(int64_t)> row_of_ GUARDED_BY(mutex_);
   int64_t base_ GUARDED_BY(mutex_) = 0;  // number of the stream's sequence 0
   int64_t count_ GUARDED_BY(mutex_) = 0, beyond_ GUARDED_BY(mutex_) = 0;
   int64_t next_ GUARDED_BY(mutex_) = 0;  // first number whose reading has not begun

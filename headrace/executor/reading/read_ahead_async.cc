@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kMaxPlanned = 1 << 16;
 // Records whose pieces are prepared after one that has to wait for that: so few that their tables
 // are still in memory when they are claimed.
-constexpr int64_t kPreparedAhead = 8;
+constexpr int64_t kPreparedAhead = 16;
 
 // The error of a wait that is over, for a record of a source.
 Error too_late(const Source& source, const std::vector<bool>& wanted, int64_t index) {
@@ -77,12 +77,15 @@ bool ReadAhead::may_claim_on(int64_t depth) const {
 // Claims the next record. False if there is no room for it.
 bool ReadAhead::claim_read(bool needed) {
   const int64_t index = index_of_(next_ - base_);
-  if (!source_->prepare_pieces(index, wanted_, /*wait=*/false)) {
+  const RowPosition row = row_at(next_);
+  if (!prepare(index, row, /*wait=*/false)) {
     prepare_further();
     if (!needed) return false;
   }
   std::vector<FilePiece> pieces;
   source_->pieces(index, wanted_, pieces);
+  // Clips are seldom neighbors, and the tables of many more videos would be needed.
+  const bool are_clips = clips_ && clips_->narrow(index, row, pieces);
   const size_t share_of_whole = std::min(share_.expected(), share_.allowance());
   const auto reserved_for = [&](const FilePiece& piece) {
     return is_whole(piece) ? share_of_whole : piece.bytes;
@@ -99,7 +102,7 @@ bool ReadAhead::claim_read(bool needed) {
   // The other half is for the records of workers, which may include a huge one.
   if (!needed && !(share_.fits(bytes) && share_.held + share_.dropped + bytes <= share_bytes_ / 2))
     return false;
-  have_neighbors_ = !pieces.empty() && !is_whole(pieces.front());
+  have_neighbors_ = !pieces.empty() && !is_whole(pieces.front()) && !are_clips;
   Entry entry{.index = index, .bytes = bytes, .missing = static_cast<int>(pieces.size())};
   entry.pieces.reserve(pieces.size());  // so that nothing is allocated when they arrive
   entry.unsent.reserve(pieces.size());
@@ -156,8 +159,14 @@ void ReadAhead::plan(FilePiece piece, size_t reserved, int64_t index, Entry& ent
 void ReadAhead::prepare_further() {
   const int64_t last = std::min(end(), next_ + kPreparedAhead);
   for (int64_t number = next_ + 1; number < last; ++number) {
-    (void)source_->prepare_pieces(index_of_(number - base_), wanted_, /*wait=*/false);
+    (void)prepare(index_of_(number - base_), row_at(number), /*wait=*/false);
   }
+}
+
+// Source::prepare_pieces(), also for the tables of separate video files.
+bool ReadAhead::prepare(int64_t index, RowPosition row, bool wait) const {
+  const bool has_tables = !clips_ || clips_->prepare(index, row, wait);
+  return source_->prepare_pieces(index, wanted_, wait) && has_tables;
 }
 
 // Requests a piece together with its claimed neighborhood.
@@ -326,10 +335,11 @@ bool ReadAhead::arrived_for_others(const FilePiece& piece, const std::shared_ptr
   return anybody;
 }
 
-size_t ReadAhead::fetch_async(int64_t number, int64_t index, RecordData& out, bool may_wait) {
+size_t ReadAhead::fetch_async(int64_t number, int64_t index, RecordData& out, bool may_wait,
+                              RowPosition row) {
   const ReadDeadline deadline(record_timeout_);
   const double begin = now();
-  (void)source_->prepare_pieces(index, wanted_, /*wait=*/true);
+  (void)prepare(index, row, /*wait=*/true);
   submit(number);
   Entry entry;
   {
@@ -362,11 +372,11 @@ size_t ReadAhead::fetch_async(int64_t number, int64_t index, RecordData& out, bo
       share_.lent += counted(entry.bytes);
     }
   }
-  if (entry.pieces.empty()) return fetch_alone(number, index, out, may_wait, now() - begin);
+  if (entry.pieces.empty()) return fetch_alone(number, index, out, may_wait, now() - begin, row);
   const StagedReads staged(entry.pieces);
   const size_t reserved = counted(entry.bytes);
   try {
-    read_alone(index, out, now() - begin);
+    read_alone(index, out, now() - begin, row);
   } catch (...) {
     MutexLock lock(mutex_);
     share_.held -= entry.bytes;

@@ -58,6 +58,9 @@ class ManifestSource final : public Source {
       }
     }
   }
+  std::string separate_file(int64_t index, size_t field) const override {
+    return fields_[field].form == Form::kFile ? path_of(fields_[field], index) : "";
+  }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::string root() const override { return !has_files_ ? "" : folder_.empty() ? "." : folder_; }
 

@@ -128,18 +128,35 @@ AudioWindow VideoClipOp::window_of(const VideoTrack& track, double begin,
   return {track.seconds(first), track.seconds(end - first)};
 }
 
+Result<VideoClipOp::Chosen> VideoClipOp::choose(const VideoTrack& track, const FieldValue* at,
+                                                Draws draws) const {
+  Result<std::vector<double>> begins = this->begins({track, at, places_of(track)}, draws);
+  if (!begins) return std::move(begins.error());
+  Chosen out{.begins = std::move(*begins), .frames = {}};
+  for (const double begin : out.begins) {
+    if (Result<void> added = add_frames(track, begin, out.frames); !added) {
+      return std::move(added.error());
+    }
+  }
+  return out;
+}
+
+std::optional<std::vector<uint32_t>> VideoClipOp::clip_frames(const VideoTrack& track,
+                                                              Draws draws) const {
+  if (!form_.at.empty() || form_.audio_rate > 0) return {};
+  Result<Chosen> chosen = choose(track, nullptr, draws);
+  if (!chosen) return std::vector<uint32_t>();  // apply() fails before it reads any
+  return std::move(chosen->frames);
+}
+
 Result<void> VideoClipOp::apply(OpContext& context) const {
   std::vector<FieldValue>& values = context.record.fields;
   FieldValue& video = values[size_t(context.fields[0])];
   const VideoTrack& track = *video.video.track;
   const FieldValue* const at = form_.at.empty() ? nullptr : &values[size_t(context.fields.back())];
-  const Result<std::vector<double>> begins =
-      this->begins({track, at, places_of(track)}, context.draws);
-  if (!begins) return begins.error();
-  std::vector<uint32_t> frames;
-  for (const double begin : *begins) {
-    if (Result<void> added = add_frames(track, begin, frames); !added) return added;
-  }
+  const Result<Chosen> chosen = choose(track, at, context.draws);
+  if (!chosen) return chosen.error();
+  const std::vector<uint32_t>& frames = chosen->frames;
   const std::span<const int> pictures = context.fields.subspan(1, size_t(form_.pictures()));
   if (Result<void> taken =
           take_frames(video, frames, hdr_, pictures, context.record, context.renderer);
@@ -149,9 +166,9 @@ Result<void> VideoClipOp::apply(OpContext& context) const {
   if (form_.times) set_times(track, frames, values[size_t(context.fields[1 + pictures.size()])]);
   if (form_.audio_rate == 0) return {};
   std::vector<AudioWindow> windows;
-  for (size_t i = 0; i < begins->size(); ++i) {
+  for (size_t i = 0; i < chosen->begins.size(); ++i) {
     const auto clip = std::span(frames).subspan(i * size_t(form_.frames), size_t(form_.frames));
-    windows.push_back(window_of(track, (*begins)[i], clip));
+    windows.push_back(window_of(track, chosen->begins[i], clip));
   }
   const auto fields = context.fields.subspan(size_t(1 + form_.fields() - form_.audio_fields()),
                                              size_t(form_.audio_fields()));

@@ -32,6 +32,8 @@ class VideoClipOp : public Op {
   const ClipForm* clip() const final { return &form_; }
   void plan(FieldState& video) const final;
   Result<void> apply(OpContext& context) const final;
+  std::optional<std::vector<uint32_t>> clip_frames(const VideoTrack& track,
+                                                   Draws draws) const final;
 
  protected:
   // What replaces the missing frames of a short clip.
@@ -55,6 +57,11 @@ class VideoClipOp : public Op {
   void set_at(std::string field) { form_.at = std::move(field); }
 
  private:
+  struct Chosen {
+    std::vector<double> begins;
+    std::vector<uint32_t> frames;  // of all clips
+  };
+  Result<Chosen> choose(const VideoTrack& track, const FieldValue* at, Draws draws) const;
   ClipPlaces places_of(const VideoTrack& track) const;
   // The frames of a clip that begins there, by number.
   Result<void> add_frames(const VideoTrack& track, double begin,

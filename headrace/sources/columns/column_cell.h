@@ -40,10 +40,6 @@ struct Cell {
   std::string_view name(int64_t record) const {
     return names[which.empty() ? record : which[record]];
   }
-  // The file's number among the paths of a kFile.
-  size_t file_number(int64_t record) const {
-    return static_cast<size_t>(which.empty() ? record : which[record]);
-  }
   // For kFile. Relative paths do not depend on the current folder at the time of the call.
   void set_path(int64_t record, std::string& path) const;
 

@@ -2,12 +2,14 @@
 #include "headrace/sources/columns/column_video.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+
+#include "headrace/codecs/video/frame_times.h"
 
 namespace headrace {
 
-VideoColumn::VideoColumn(const Cell& files, const Cell& times)
-    : files_(files), times_(times), videos_(static_cast<size_t>(files.names.size())) {}
+VideoColumn::VideoColumn(const Cell& files, const Cell& times) : files_(files), times_(times) {}
 
 std::unique_ptr<VideoColumn> VideoColumn::of(const Schema& schema, const std::vector<Cell>& cells,
                                              size_t field, int64_t records) {
@@ -39,16 +41,26 @@ std::vector<double> VideoColumn::times_of(int64_t record) const {
   return times;
 }
 
+ChooseFrames VideoColumn::frames_of(int64_t record) const {
+  return [times = times_of(record)](const VideoTrack& track) {
+    std::vector<uint32_t> frames;
+    for (const double time : times) {
+      frames.push_back(static_cast<uint32_t>(nearest_frame(track, time)));
+    }
+    return std::optional(std::move(frames));
+  };
+}
+
 bool VideoColumn::prepare(int64_t record, bool wait) const {
   std::string path;
   files_.set_path(record, path);
-  return videos_.prepare(files_.file_number(record), path, wait);
+  return videos_.prepare(path, wait);
 }
 
 void VideoColumn::add_pieces(int64_t record, std::vector<FilePiece>& out) const {
   std::string path;
   files_.set_path(record, path);
-  videos_.add_pieces(files_.file_number(record), path, times_of(record), out);
+  (void)videos_.add_pieces(path, frames_of(record), out);
 }
 
 void VideoColumn::read(int64_t record, size_t field, RecordData& out) const {
@@ -57,8 +69,8 @@ void VideoColumn::read(int64_t record, size_t field, RecordData& out) const {
   files_.set_path(record, path);
   size_t held = 0;  // by the record's other videos: the limit is for all of them
   for (const FieldData& other : out.fields) held += other.file ? other.file->held_bytes() : 0;
-  Result<RangedVideo> read = videos_.read(files_.file_number(record), path, times_of(record),
-                                          out.max_bytes - std::min(held, out.max_bytes));
+  Result<RangedVideo> read =
+      videos_.read(path, frames_of(record), out.max_bytes - std::min(held, out.max_bytes));
   if (read) {
     out.fields[field].file = std::move(read->file);
     out.fields[field].track = std::move(read->track);

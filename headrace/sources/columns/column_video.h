@@ -28,10 +28,11 @@ class VideoColumn {
  private:
   VideoColumn(const Cell& files, const Cell& times);
   std::vector<double> times_of(int64_t record) const;
+  ChooseFrames frames_of(int64_t record) const;
 
   const Cell& files_;
   const Cell& times_;
-  const RangedVideos videos_;
+  const RangedVideos videos_{RangedVideos::Files::kShared};
 };
 
 }  // namespace headrace

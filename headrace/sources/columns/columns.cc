@@ -74,6 +74,13 @@ class ColumnSource final : public Source {
     }
     return is_ready || wait;
   }
+  std::string separate_file(int64_t index, size_t field) const override {
+    std::string path;
+    if (cells_[field].form == Cell::Form::kFile && !videos_[field]) {
+      cells_[field].set_path(index, path);
+    }
+    return path;
+  }
   uint64_t fingerprint() const override { return fingerprint_; }
   bool shares_files(size_t field) const override {
     return cells_[field].form == Cell::Form::kFile && !cells_[field].which.empty();

@@ -7,13 +7,14 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "headrace/base/mutex.h"
 #include "headrace/base/per_process.h"
 #include "headrace/codecs/video/frame_plan.h"
 #include "headrace/codecs/video/frame_ranges.h"
-#include "headrace/codecs/video/frame_times.h"
 #include "headrace/codecs/video/recent_tracks.h"
 #include "headrace/codecs/video/video_file.h"
 #include "headrace/storage/async_storage.h"
@@ -27,28 +28,38 @@ namespace headrace {
 namespace {
 
 constexpr size_t kTablesAtOnce = 16;
+constexpr std::string_view kReplaced = "HR0208";
 constexpr uint32_t kMaxFirst = 1 << 20;  // bytes of packet 0 to be kept
+// Separate files up to this size are read whole, since each request takes about as long as this
+// many bytes. If a table takes more than this fraction of a larger file, it is not a table.
+constexpr uint64_t kSmall = uint64_t{256} << 10, kTableShare = 4;
+constexpr size_t kMaxKnown = 1 << 16;  // of these files; facts about more are read again
 
 struct TableThreads : BurstThreads {
   TableThreads() : BurstThreads(kTablesAtOnce) {}
 };
 
 // Reads single boxes as they are requested; files that turn out to have many (fragments, Matroska)
-// in large pieces, one after the other.
+// in large pieces, one after the other, or if they are separate files not at all.
 class TableFile final : public OpenFile {
  public:
-  explicit TableFile(File file) : file_(std::move(file)) {}
+  TableFile(File file, RangedVideos::Files files) : file_(std::move(file)), files_(files) {}
   uint64_t size() const override { return file_.size(); }
   Result<FileIdentity> identity() const override { return file_.identity(); }
   std::optional<FileIdentity> known() const override { return file_.piece(0, 0).known; }
   Result<void> read(uint64_t offset, std::span<uint8_t> out) const override {
+    bytes_ += out.size();
+    if (files_ == RangedVideos::Files::kSeparate &&
+        (reads_ == kFew || bytes_ > kSmall + size() / kTableShare)) {
+      return above_cap_error(path(), bytes_, kSmall);  // replaced by reading the whole file
+    }
     if (++reads_ <= kFew) return file_.read(offset, out);
     if (!scanned_) {
       const std::optional<FileIdentity> same = known();
       Result<std::unique_ptr<OpenFile>> again =
-          storage_of(file_.path()).open(file_.path(), same ? &*same : nullptr);
+          storage_of(path()).open(path(), same ? &*same : nullptr);
       if (!again) return std::move(again.error());
-      scanned_ = scanned_file(file_.path(), std::move(*again));
+      scanned_ = scanned_file(path(), std::move(*again));
     }
     return scanned_->read(offset, out);
   }
@@ -62,9 +73,13 @@ class TableFile final : public OpenFile {
 
  private:
   static constexpr int kFew = 16;
+  const std::string& path() const { return file_.path(); }
+
   const File file_;
+  const RangedVideos::Files files_;
   // State of the reading thread.
   mutable int reads_ = 0;
+  mutable uint64_t bytes_ = 0;
   mutable std::unique_ptr<OpenFile> scanned_;
 };
 
@@ -91,17 +106,26 @@ Result<std::shared_ptr<const Buffer>> read_first_packet(const VideoTrack& track,
 using SharedTrack = std::shared_ptr<const VideoTrack>;
 
 struct Table {
-  SharedTrack track;
+  SharedTrack track;  // null: reading the whole file is cheaper
   FileIdentity identity;
 };
 
-Result<Table> read_table(const std::string& path, const FileIdentity* known) {
+Result<Table> read_table(const std::string& path, const FileIdentity* known,
+                         RangedVideos::Files files) {
   Result<File> opened = File::open(path, known);
   if (!opened) return std::move(opened.error());
   const Result<FileIdentity> identity = opened->identity();
   if (!identity) return identity.error();
+  const bool separate = files == RangedVideos::Files::kSeparate;
+  if (separate && identity->size <= kSmall) return Table{nullptr, *identity};
   const ByteRanges file(std::make_shared<const File>(
-      File::around(path, std::make_unique<TableFile>(std::move(*opened)))));
+      File::around(path, std::make_unique<TableFile>(std::move(*opened), files))));
+  if (separate) {
+    const Result<std::span<const uint8_t>> first = file.at(0, kVideoSignature);
+    if (!first) return first.error();
+    const VideoContainer* const container = video_container_of(*first);
+    if (!container || !container->has_table) return above_cap_error(path, identity->size, kSmall);
+  }
   Result<VideoTrack> track = read_video(file);
   if (!track) return std::move(track.error());
   if (inspects_first_packet(track->codec) && !track->packets.empty()) {
@@ -112,19 +136,28 @@ Result<Table> read_table(const std::string& path, const FileIdentity* known) {
   return Table{std::make_shared<const VideoTrack>(std::move(*track)), *identity};
 }
 
-std::vector<PacketRange> ranges_of(const VideoTrack& track, std::span<const double> seconds) {
+struct ChosenRanges {
+  std::vector<PacketRange> ranges = {};
+  VideoReading reading = VideoReading::kByRange;
+};
+
+ChosenRanges choose_ranges(const VideoTrack& track, const ChooseFrames& choose,
+                           const FileIdentity& identity, RangedVideos::Files files) {
   if (track.frames.empty()) return {};
-  std::vector<uint32_t> frames;
-  for (const double each : seconds) {
-    frames.push_back(static_cast<uint32_t>(nearest_frame(track, each)));
-  }
-  return ranges_of_frames(track, frames);
+  const std::optional<std::vector<uint32_t>> frames = choose(track);
+  if (!frames) return {.reading = VideoReading::kNoTable};
+  ChosenRanges out{.ranges = ranges_of_frames(track, *frames)};
+  if (files == RangedVideos::Files::kShared) return out;
+  uint64_t bytes = 0;
+  for (const PacketRange& range : out.ranges) bytes += range.bytes;
+  if (bytes > identity.size / 2) return {.reading = VideoReading::kCheaper};
+  return out;
 }
 
 }  // namespace
 
 struct RangedVideos::State {
-  explicit State(size_t count) : files(count) {}
+  explicit State(Files which) : which_files(which) {}
 
   // A table that is being read. shared: by those who wait for it, since it may not be kept.
   struct Reading {
@@ -133,42 +166,54 @@ struct RangedVideos::State {
   };
   struct VideoFile {
     std::optional<FileIdentity> identity;
-    std::optional<Error> error;
+    std::unique_ptr<Error> error;
+    VideoReading whole = VideoReading::kUnknown;  // kCheaper, kNoTable: it is always read whole
     std::shared_ptr<Reading> reading;
+    bool is_whole() const { return whole != VideoReading::kUnknown; }
     bool is_being_read() const { return reading && reading->process == getpid(); }
   };
 
+  VideoFile& file(const std::string& path) REQUIRES_LOCK(mutex) {
+    if (which_files == Files::kSeparate && files.size() >= kMaxKnown) {
+      std::erase_if(files, [](const auto& each) { return !each.second.is_being_read(); });
+    }
+    return files[path];
+  }
   // From memory; null if it is not there.
-  SharedTrack find(size_t number, const std::string& path) REQUIRES_LOCK(mutex) {
-    const VideoFile& file = files[number];
+  static SharedTrack find(const std::string& path, const VideoFile& file) {
     return file.identity ? RecentTracks::of_process().find(path, *file.identity) : nullptr;
   }
 
   // Reads the table, and ends the file's `reading`.
-  static std::function<void()> reader(const std::shared_ptr<State>& self, size_t number,
-                                      const std::string& path,
+  static std::function<void()> reader(const std::shared_ptr<State>& self, const std::string& path,
                                       const std::optional<FileIdentity>& known) {
-    return [self, number, path, known] {
+    return [self, path, known] {
       Result<Table> table = Table();
       try {
-        table = read_table(path, known ? &*known : nullptr);
+        table = read_table(path, known ? &*known : nullptr, self->which_files);
       } catch (const Exception& failed) {
         table = failed.error();
       } catch (const std::exception&) {
         table = too_large_error(path, 0, "its table needs more than the remaining memory");
       }
-      self->end(number, path, std::move(table));
+      self->end(path, std::move(table));
     };
   }
-  void end(size_t number, const std::string& path, Result<Table> table) EXCLUDES_LOCK(mutex) {
-    if (table) RecentTracks::of_process().add(path, table->identity, table->track);
+  void end(const std::string& path, Result<Table> table) EXCLUDES_LOCK(mutex) {
+    if (table && table->track) {
+      RecentTracks::of_process().add(path, table->identity, table->track);
+    }
     MutexLock lock(mutex);
-    VideoFile& file = files[number];
-    if (table) {
+    VideoFile& file = files[path];
+    if (!table && which_files == Files::kSeparate && table.error().code->id != kReplaced) {
+      file.whole = VideoReading::kNoTable;  // reading it whole reports what is wrong with it
+      file.reading->track = SharedTrack();
+    } else if (table) {
+      if (!table->track) file.whole = VideoReading::kCheaper;
       file.identity = table->identity;
       file.reading->track = table->track;
     } else {
-      file.error = table.error();
+      file.error = std::make_unique<Error>(table.error());
       file.reading->track = std::move(table.error());
     }
     file.reading.reset();
@@ -176,47 +221,51 @@ struct RangedVideos::State {
     changed.notify_all();
   }
 
+  const Files which_files;
   Mutex mutex;
   Condition changed;
-  std::vector<VideoFile> files GUARDED_BY(mutex);
+  std::unordered_map<std::string, VideoFile> files GUARDED_BY(mutex);
   size_t under_way GUARDED_BY(mutex) = 0;
 };
 
-RangedVideos::RangedVideos(size_t files) : state_(std::make_shared<State>(files)) {}
+RangedVideos::RangedVideos(Files files) : state_(std::make_shared<State>(files)) {}
 
-bool RangedVideos::prepare(size_t number, const std::string& path, bool wait) const {
-  if (wait) return (void)table(number, path, /*takes_error=*/false), true;
+bool RangedVideos::prepare(const std::string& path, bool wait) const {
+  if (wait) return (void)table(path, /*takes_error=*/false), true;
   std::optional<FileIdentity> known;
   {
     MutexLock lock(state_->mutex);
-    State::VideoFile& file = state_->files[number];
-    if (file.error || state_->find(number, path)) return true;
+    State::VideoFile& file = state_->file(path);
+    if (file.error || file.is_whole() || State::find(path, file)) return true;
     if (file.is_being_read() || state_->under_way >= kTablesAtOnce) return false;
     file.reading = std::make_shared<State::Reading>();
     ++state_->under_way;
     known = file.identity;
   }
   TableThreads& threads = of_this_process<TableThreads>();
-  if (!threads.try_call(State::reader(state_, number, path, known))) {
+  if (!threads.try_call(State::reader(state_, path, known))) {
     // Those that need it try again, and may read it themselves.
-    state_->end(number, path, too_large_error(path, 0, "no thread can be started to read it"));
+    state_->end(path, too_large_error(path, 0, "no thread can be started to read it"));
     MutexLock lock(state_->mutex);
-    state_->files[number].error.reset();
+    State::VideoFile& file = state_->file(path);
+    file.error.reset();
+    file.whole = VideoReading::kUnknown;
   }
   return false;
 }
 
-// Waits for it. `takes_error`: an error that may be temporary is returned once.
-Result<std::shared_ptr<const VideoTrack>> RangedVideos::table(size_t number,
-                                                              const std::string& path,
+// Waits for it; null if the whole file is read instead. `takes_error`: an error that may be
+// temporary is returned once.
+Result<std::shared_ptr<const VideoTrack>> RangedVideos::table(const std::string& path,
                                                               bool takes_error) const {
   std::shared_ptr<State::Reading> reading;
   std::optional<FileIdentity> known;
   bool begins = false;
   {
     MutexLock lock(state_->mutex);
-    State::VideoFile& file = state_->files[number];
-    if (SharedTrack track = state_->find(number, path)) return track;
+    State::VideoFile& file = state_->file(path);
+    if (file.is_whole()) return SharedTrack();
+    if (SharedTrack track = State::find(path, file)) return track;
     if (file.error) {
       Error error = *file.error;
       if (takes_error && !lasts(error)) file.error.reset();
@@ -230,7 +279,7 @@ Result<std::shared_ptr<const VideoTrack>> RangedVideos::table(size_t number,
     reading = file.reading;
     known = file.identity;
   }
-  if (begins) of_this_process<TableThreads>().call(State::reader(state_, number, path, known));
+  if (begins) of_this_process<TableThreads>().call(State::reader(state_, path, known));
   MutexLock lock(state_->mutex);
   while (!reading->track) {
     if (ReadWait::is_over()) return ReadWait::error(path, -1);
@@ -240,38 +289,48 @@ Result<std::shared_ptr<const VideoTrack>> RangedVideos::table(size_t number,
   return **reading->track;
 }
 
-void RangedVideos::add_pieces(size_t number, const std::string& path,
-                              std::span<const double> seconds, std::vector<FilePiece>& out) const {
+VideoReading RangedVideos::add_pieces(const std::string& path, const ChooseFrames& choose,
+                                      std::vector<FilePiece>& out) const {
   SharedTrack track;
   std::optional<FileIdentity> identity;
   {
     MutexLock lock(state_->mutex);
-    track = state_->find(number, path);
-    identity = state_->files[number].identity;
+    const State::VideoFile& file = state_->file(path);
+    if (file.is_whole()) return file.whole;
+    track = State::find(path, file);
+    identity = file.identity;
   }
-  if (!track) return;
-  for (const PacketRange& range : ranges_of(*track, seconds)) {
+  if (!track) return VideoReading::kUnknown;
+  const ChosenRanges chosen = choose_ranges(*track, choose, *identity, state_->which_files);
+  for (const PacketRange& range : chosen.ranges) {
     out.push_back({.path = path,
                    .offset = range.offset,
                    .bytes = range.bytes,
                    .known = identity,
                    .shared = true});
   }
+  return chosen.reading;
 }
 
-Result<RangedVideo> RangedVideos::read(size_t number, const std::string& path,
-                                       std::span<const double> seconds, uint64_t max_bytes) const {
-  const Result<SharedTrack> track = table(number, path, /*takes_error=*/true);
+Result<RangedVideo> RangedVideos::read(const std::string& path, const ChooseFrames& choose,
+                                       uint64_t max_bytes) const {
+  const Result<SharedTrack> track = table(path, /*takes_error=*/true);
   if (!track) return track.error();
   std::optional<FileIdentity> identity;
   {
     MutexLock lock(state_->mutex);
-    identity = state_->files[number].identity;
+    const State::VideoFile& file = state_->file(path);
+    if (!*track)
+      return RangedVideo{.reading = file.is_whole() ? file.whole : VideoReading::kNoTable};
+    identity = file.identity;
   }
+  if (!identity) return RangedVideo{.reading = VideoReading::kNoTable};  // forgotten meanwhile
+  const ChosenRanges chosen = choose_ranges(**track, choose, *identity, state_->which_files);
+  if (chosen.reading != VideoReading::kByRange) return RangedVideo{.reading = chosen.reading};
   std::vector<HeldRange> held;
   std::vector<AsyncRead> missing;
   uint64_t bytes = 0;
-  for (const PacketRange& range : ranges_of(**track, seconds)) {
+  for (const PacketRange& range : chosen.ranges) {
     bytes += range.bytes;
     if (bytes > max_bytes) return above_cap_error(path, bytes, max_bytes);
     if (auto memory = StagedReads::share(path, range.offset, range.bytes, &*identity)) {
@@ -292,8 +351,9 @@ Result<RangedVideo> RangedVideos::read(size_t number, const std::string& path,
   }
   Result<File> file = File::open(path, &*identity);
   if (!file) return std::move(file.error());
-  return RangedVideo{std::make_shared<const File>(held_file(std::move(*file), std::move(held))),
-                     *track};
+  return RangedVideo{
+      .file = std::make_shared<const File>(held_file(std::move(*file), std::move(held))),
+      .track = *track};
 }
 
 }  // namespace headrace

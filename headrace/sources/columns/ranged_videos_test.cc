@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "headrace/codecs/media/mp4_test_boxes.h"
 #include "headrace/codecs/video/frame_ranges.h"
+#include "headrace/codecs/video/frame_times.h"
 #include "headrace/sources/columns/columns.h"
 #include "headrace/storage/memory_files.h"
 #include "headrace/storage/read_deadline.h"
@@ -37,11 +39,21 @@ Bytes movie_file(bool moov_first) {
   return movie.file();
 }
 
+ChooseFrames frames_at(const std::vector<double>& seconds) {
+  return [seconds](const VideoTrack& track) {
+    std::vector<uint32_t> frames;
+    for (const double each : seconds) frames.push_back(uint32_t(nearest_frame(track, each)));
+    return std::optional(frames);
+  };
+}
+
+using Files = RangedVideos::Files;
+
 struct Robot {
-  explicit Robot(const Bytes& file, MemoryBehavior behavior = {})
-      : volume("robot", std::move(behavior)), path(volume.write("top.mp4", file)) {}
-  Result<RangedVideo> read(std::vector<double> seconds, uint64_t most = UINT64_MAX) const {
-    return videos.read(0, path, seconds, most);
+  explicit Robot(const Bytes& file, MemoryBehavior behavior = {}, Files files = Files::kShared)
+      : volume("robot", std::move(behavior)), path(volume.write("top.mp4", file)), videos(files) {}
+  Result<RangedVideo> read(const std::vector<double>& seconds, uint64_t most = UINT64_MAX) const {
+    return videos.read(path, frames_at(seconds), most);
   }
   std::string code_of_read() const {
     const Result<RangedVideo> got = read({0});
@@ -50,7 +62,7 @@ struct Robot {
 
   MemoryVolume volume;
   const std::string path;
-  RangedVideos videos{1};
+  RangedVideos videos;
 };
 
 void expect_packets(const RangedVideo& video, size_t first, size_t count) {
@@ -85,14 +97,14 @@ TEST(RangedVideosOfARobot, ReadTheTableOnceAndThenOnlyTheFrames) {
 
 TEST(RangedVideosOfARobot, KnowTheirPiecesOnceTheTableIsThere) {
   const Robot robot(movie_file(false), {.latency_seconds = 0.005});
-  const double seconds[] = {11 / kFps, 390 / kFps};
+  const std::vector<double> seconds = {11 / kFps, 390 / kFps};
   std::vector<FilePiece> pieces;
-  EXPECT_FALSE(robot.videos.prepare(0, robot.path, /*wait=*/false));
-  robot.videos.add_pieces(0, robot.path, seconds, pieces);
+  EXPECT_FALSE(robot.videos.prepare(robot.path, /*wait=*/false));
+  (void)robot.videos.add_pieces(robot.path, frames_at(seconds), pieces);
   EXPECT_TRUE(pieces.empty());
-  EXPECT_TRUE(robot.videos.prepare(0, robot.path, /*wait=*/true));
-  EXPECT_TRUE(robot.videos.prepare(0, robot.path, /*wait=*/false));
-  robot.videos.add_pieces(0, robot.path, seconds, pieces);
+  EXPECT_TRUE(robot.videos.prepare(robot.path, /*wait=*/true));
+  EXPECT_TRUE(robot.videos.prepare(robot.path, /*wait=*/false));
+  (void)robot.videos.add_pieces(robot.path, frames_at(seconds), pieces);
   ASSERT_EQ(pieces.size(), 2u);
   std::vector<StagedPiece> staged;
   for (const FilePiece& piece : pieces) {
@@ -114,7 +126,7 @@ TEST(RangedVideosOfARobot, ReadATableOnceForAllThreads) {
   const Robot robot(movie_file(false), {.latency_seconds = 0.02});
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&] { EXPECT_TRUE(robot.videos.prepare(0, robot.path, true)); });
+    threads.emplace_back([&] { EXPECT_TRUE(robot.videos.prepare(robot.path, true)); });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(robot.volume.requests(), 5);
@@ -127,7 +139,7 @@ TEST(RangedVideosOfARobot, RememberThatAFileIsDamaged) {
     const Robot robot(file);
     EXPECT_EQ(robot.code_of_read(), "HR0362");
     const int64_t requests = robot.volume.requests();
-    EXPECT_TRUE(robot.videos.prepare(0, robot.path, false)) << "nothing is to be waited for";
+    EXPECT_TRUE(robot.videos.prepare(robot.path, false)) << "nothing is to be waited for";
     EXPECT_EQ(robot.code_of_read(), "HR0362");
     EXPECT_EQ(robot.volume.requests(), requests);
   }
@@ -143,7 +155,7 @@ TEST(RangedVideosOfARobot, TryAgainAfterAnErrorOfTheStorage) {
   const Robot robot(movie_file(true), {.fault = [&](const MemoryRequest&) {
                       return MemoryFault{.error_number = fails ? EMFILE : 0};
                     }});
-  EXPECT_TRUE(robot.videos.prepare(0, robot.path, /*wait=*/true));
+  EXPECT_TRUE(robot.videos.prepare(robot.path, /*wait=*/true));
   const int64_t requests = robot.volume.requests();
   EXPECT_EQ(robot.code_of_read(), "HR0207");
   EXPECT_EQ(robot.volume.requests(), requests) << "that of the table";
@@ -193,6 +205,84 @@ TEST(RangedVideosOfARobot, AreReadWithinTheLimits) {
   const Result<RangedVideo> large = robot.read({0, 1, 2}, 2 * kGop * kPacket);
   ASSERT_FALSE(large);
   EXPECT_EQ(large.error().code->id, "HR0206");
+}
+
+// A separate video file, of which each record takes a clip.
+struct Clips : Robot {
+  explicit Clips(const Bytes& file, MemoryBehavior behavior = {})
+      : Robot(file, std::move(behavior), Files::kSeparate) {}
+  VideoReading reading(const std::vector<double>& seconds = {1}) const {
+    const Result<RangedVideo> got = read(seconds);
+    EXPECT_TRUE(got) << got.error().message();
+    EXPECT_EQ(got->file != nullptr, got->reading == VideoReading::kByRange);
+    return got->reading;
+  }
+};
+
+TEST(SeparateVideos, AreReadByRange) {
+  const Clips clips(movie_file(false));
+  EXPECT_TRUE(clips.videos.prepare(clips.path, /*wait=*/true));
+  std::vector<FilePiece> pieces;
+  EXPECT_EQ(clips.videos.add_pieces(clips.path, frames_at({1}), pieces), VideoReading::kByRange);
+  ASSERT_EQ(pieces.size(), 1u);
+  EXPECT_EQ(pieces[0].bytes, kGop * kPacket);
+  EXPECT_EQ(clips.reading(), VideoReading::kByRange);
+  EXPECT_LE(clips.volume.bytes_sent(), 80'000u);
+}
+
+TEST(SeparateVideos, AreReadWholeWhereThatIsCheaper) {
+  mp4_test::Movie movie;
+  movie.samples.push_back({.content = Bytes(kPacket, 1), .key = true});
+  {
+    const Clips small(movie.file());
+    EXPECT_EQ(small.reading(), VideoReading::kCheaper);
+    const int64_t requests = small.volume.requests();
+    EXPECT_TRUE(small.videos.prepare(small.path, /*wait=*/false));
+    std::vector<FilePiece> pieces;
+    EXPECT_EQ(small.videos.add_pieces(small.path, frames_at({0}), pieces), VideoReading::kCheaper);
+    EXPECT_EQ(small.volume.requests(), requests) << "it is remembered";
+  }
+  std::vector<double> most;
+  for (int i = 0; i < kPackets * 2 / 3; ++i) most.push_back(i / kFps);
+  const Clips clips(movie_file(true));
+  EXPECT_EQ(clips.reading(most), VideoReading::kCheaper);
+  EXPECT_EQ(clips.reading({0}), VideoReading::kByRange);
+}
+
+TEST(SeparateVideos, AreReadWholeWithoutATable) {
+  Bytes cut = movie_file(true);
+  cut.resize(cut.size() / 2);
+  const Bytes matroska = [] {
+    Bytes out(1'000'000, 0);
+    constexpr uint8_t kBegin[] = {0x1A, 0x45, 0xDF, 0xA3};
+    std::ranges::copy(kBegin, out.begin());
+    return out;
+  }();
+  for (const Bytes& file : {cut, matroska, Bytes(1'000'000, 0)}) {
+    const Clips clips(file);
+    EXPECT_EQ(clips.reading(), VideoReading::kNoTable);
+    EXPECT_LE(clips.volume.bytes_sent(), 400'000u);
+    const int64_t requests = clips.volume.requests();
+    EXPECT_EQ(clips.reading(), VideoReading::kNoTable);
+    EXPECT_EQ(clips.volume.requests(), requests);
+  }
+}
+
+TEST(SeparateVideos, AreReadWholeIfTheirFramesAreUnknown) {
+  const Clips clips(movie_file(true));
+  const ChooseFrames none = [](const VideoTrack&) { return std::nullopt; };
+  const Result<RangedVideo> got = clips.videos.read(clips.path, none, UINT64_MAX);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->reading, VideoReading::kNoTable);
+}
+
+TEST(SeparateVideos, ThatAreReplacedAreAnError) {
+  Clips clips(movie_file(true));
+  EXPECT_EQ(clips.reading(), VideoReading::kByRange);
+  Bytes other = movie_file(true);
+  other.push_back(0);
+  clips.volume.write("top.mp4", other);
+  EXPECT_EQ(clips.code_of_read(), "HR0208");
 }
 
 }  // namespace ranged_videos_test

@@ -170,6 +170,10 @@ class Concat final : public Source {
     const Part& part = part_of(index);
     return part.source->prepare_pieces(index - part.begin, wanted_of(part, wanted), wait);
   }
+  std::string separate_file(int64_t index, size_t field) const override {
+    const Part& part = part_of(index);
+    return part.source->separate_file(index - part.begin, part.places[field]);
+  }
 
   void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
             std::span<RecordData> out) const override {

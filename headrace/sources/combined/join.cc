@@ -155,6 +155,10 @@ class Join final : public Source {
     const bool left = !any(of_left) || left_->prepare_pieces(pair.left, of_left, wait);
     return (!any(of_right) || right_->prepare_pieces(pair.right, of_right, wait)) && left;
   }
+  // Files of the right source are read whole.
+  std::string separate_file(int64_t index, size_t field) const override {
+    return field < left_fields() ? left_->separate_file(pairs_[index].left, field) : "";
+  }
 
   // The last of a record's parts is its partner, the record of the right source. It is taken off
   // while the left source is read, which may have parts of its own: those of a join in a join.

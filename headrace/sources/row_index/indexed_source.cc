@@ -112,7 +112,7 @@ void IndexedSource::attach(const std::vector<bool>& wanted, RecordData& record) 
   for (size_t i = 0; i < std::min(fields_.size(), kMax); ++i) {
     const size_t field = fields_[i];
     FieldData& data = record.fields[field];
-    if (!data.row_index.known.empty()) continue;  // provided by the source
+    if (!data.row_index.known.empty() || data.track) continue;  // provided by the source
     if (!wanted[field] || (data.bytes.empty() && !data.file)) continue;
     int64_t slot = -1;
     const IndexedOrigin* const part = part_of(record.index, field, slot);
