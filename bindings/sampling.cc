@@ -54,7 +54,8 @@ SamplerHandle order_from_python(nb::object ask, int64_t records, int64_t positio
   auto callable = std::make_shared<OwnedObject>(std::move(ask));
   for (const int64_t size : batch_sizes) check_positive(size, "a batch size");
   const auto order_of = [callable, records](uint64_t seed, uint64_t epoch) -> SamplerPtr {
-    sleep_if_exiting();
+    // A thread of the engine has none; see Note [Why daemon threads stay away].
+    if (PyGILState_GetThisThreadState() != nullptr) sleep_if_exiting();
     EngineGil gil;
     try {
       const nb::object given = callable->get()(seed, epoch);
