@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -59,6 +61,9 @@ def calls() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "repeat-weighted", lambda: hr.sampling.repeat(least_weighted(), num_samples=70)
     yield "per_epoch", lambda: hr.sampling.per_epoch(subset_of)
     yield "per_epoch-weighted", lambda: hr.sampling.per_epoch(sharper)
+    yield "per_step", lambda: hr.sampling.per_step(batch_of, num_samples=5 * BATCH)
+    yield "per_step-weighted", lambda: hr.sampling.per_step(towards, num_samples=4 * BATCH)
+    yield "per_step-subset", lambda: hr.sampling.per_step(half_of, num_samples=3 * BATCH)
 
 
 def least_weighted() -> Any:
@@ -74,6 +79,20 @@ def sharper(epoch: int) -> Any:
 
 
 CALLS = dict(calls())
+
+
+def batch_of(step: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(step).integers(0, RECORDS, BATCH)
+
+
+def towards(step: int) -> Any:
+    weights = GIVEN["weights"] * (1 + step * (np.arange(RECORDS) < 30))
+    return hr.sampling.weighted(weights, num_samples=50)
+
+
+def half_of(step: int) -> Any:
+    half = np.arange(step // 2 % 2, RECORDS, 2)
+    return hr.sampling.weighted(np.isin(np.arange(RECORDS), half) + 0.0, 40, replacement=False)
 
 
 def loader(name: str, rank: int = 0, world: int = 1, **given: Any) -> hr.Loader:
@@ -143,7 +162,7 @@ def test_orders_differ_between_epochs_and_seeds(name: str) -> None:
     half = len(taken) // EPOCHS
     if name not in ("indices", "repeat"):  # which are in order without shuffle=True
         assert taken[:half] != taken[half:]
-        if not name.startswith("per_epoch"):
+        if not name.startswith("per_epoch") and name != "per_step":
             assert list(batches(loader(name, seed=12)))[:half] != taken[:half]
 
 
@@ -330,3 +349,135 @@ def test_equal_slices_of_a_batch_cost_about_the_same() -> None:
     ]
     cost = np.array(per_rank)
     assert np.median(cost.max(0) / cost.mean(0)) < 1.03
+
+
+# Orders that change by step.
+
+
+def steps_by(function: Any, num_samples: int | None = None, **given: Any) -> hr.Loader:
+    options = {"global_batch_size": 12, "fields": "number", **given}
+    order = hr.sampling.per_step(function, num_samples)
+    return hr.Loader(SOURCE, sampler=order, **options)
+
+
+def test_a_subset_that_does_not_change_is_passed_through_in_turn() -> None:
+    subset = np.arange(30, 66)  # three batches of it
+    with steps_by(lambda step: subset, 36, shuffle=True) as run:
+        passes = [[number for batch in batches(run) for number in batch] for _ in range(3)]
+    assert all(sorted(each) == subset.tolist() for each in passes)
+    assert passes[0] != passes[1] != passes[2]
+    repeated = hr.sampling.repeat(hr.sampling.indices(subset), num_samples=36)
+    with hr.Loader(
+        SOURCE, sampler=repeated, shuffle=True, global_batch_size=12, fields="number"
+    ) as run:
+        assert [[n for batch in batches(run) for n in batch] for _ in range(3)] == passes
+
+
+def test_a_mixture_may_change_within_an_epoch() -> None:
+    sizes = [70, 32]
+
+    def mixture(step: int) -> Any:
+        share = min(step, 10) / 10
+        weights = np.repeat([(1 - share) / sizes[0], share / sizes[1]], sizes)
+        return hr.sampling.weighted(weights, num_samples=12)
+
+    with steps_by(mixture) as run:  # an endless epoch
+        numbers = [np.array(batch) for batch, _ in zip(batches(run), range(40), strict=False)]
+    drawn = [np.mean(each >= 70) for each in numbers]
+    assert drawn[0] == 0 and 0 < np.mean(drawn[3:8]) < 1 and min(drawn[10:]) == 1
+
+
+def test_the_step_counts_global_batches_from_the_start_of_epoch_0() -> None:
+    asked: set[int] = set()
+
+    def noted(step: int) -> Any:
+        asked.add(step)
+        return np.full(12, step)
+
+    for world, size in ((1, 12), (2, 6), (3, 4)):
+        for rank in range(world):
+            given = {"global_batch_size": None, "batch_size": size, "shard": (rank, world)}
+            with steps_by(noted, 48, **given) as run:
+                rows = [batch for _ in range(3) for batch in batches(run)]
+            assert rows == [[step] * size for step in range(12)]
+    assert set(range(12)) <= asked
+
+
+def test_an_object_that_is_returned_again_is_made_into_an_order_once() -> None:
+    stages = [hr.sampling.weighted(GIVEN["weights"] ** power, 60) for power in (1, 2)]
+    made = []
+    for stage in stages:
+
+        def engine(*given: Any, stage: Any = stage) -> Any:
+            made.append(stage)
+            return type(stage).engine(stage, *given)
+
+        object.__setattr__(stage, "engine", engine)
+    with steps_by(lambda step: stages[step >= 8], 240, threads=2) as run:
+        assert len([*batches(run)]) == 20
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "num_samples", "code", "text"),
+    [
+        (lambda step: np.arange(10) + RECORDS, None, "HR0150", "index 102 at position 0"),
+        (lambda step: [], None, "HR0722", "empty"),
+        (lambda step: None, None, "HR0150", "returned None for step 0"),
+        (lambda step: 1 / step, None, "HR0143", "ZeroDivisionError for step 0"),
+        (lambda step: np.random.permutation(RECORDS), None, "HR0143", "two different orders"),
+        (lambda step: hr.sampling.budget("length", 99), None, "HR0729", "records per batch"),
+        (lambda step: np.arange(12), 30, "HR0143", "num_samples=36"),
+        (7, None, "HR0150", "takes a function of the step"),
+    ],
+)
+def test_a_function_that_returns_no_order_for_a_step_is_refused(
+    function: Any, num_samples: int | None, code: str, text: str
+) -> None:
+    with pytest.raises(hr.ConfigError, match=text) as caught:
+        steps_by(function, num_samples)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("bad", "code"),
+    [(lambda: np.arange(20) + RECORDS, "HR0150"), (lambda: 1 / 0, "HR0727")],
+)
+def test_a_later_step_that_fails_is_an_error_not_a_hang(bad: Any, code: str) -> None:
+    run = steps_by(lambda step: np.arange(20) if step < 5 else bad(), 240)
+    got = []
+    for _ in range(2):  # and stays one
+        with pytest.raises(hr.Error) as caught:
+            for batch in run:
+                got.append(batch.number.tolist())
+        assert caught.value.code == code
+    assert len(got) <= 10 and len(got[0]) == 12
+
+
+def test_counters_can_be_read_while_a_function_of_the_step_runs() -> None:
+    with steps_by(lambda step: np.roll(np.arange(RECORDS), step), 1200, threads=4) as run:
+        for batch in run:
+            assert len(batch.number) == 12
+            run.stats(), run.state_dict(), repr(run)
+
+
+LEAVING = """
+import headrace as hr, numpy as np, time
+
+def order(number):
+    time.sleep(0.05 * (number > 1))  # so that read-ahead is in progress at the exit
+    return np.arange(40)
+
+source = hr.records(x=np.arange(100))
+functions = [hr.sampling.per_step(order)] * 4 + [hr.sampling.per_epoch(order)] * 4
+loaders = [hr.Loader(source, sampler=each, batch_size=20, threads=2) for each in functions]
+iterators = [iter(each) for each in loaders]
+print([len(next(each).x) for each in iterators])
+"""
+
+
+def test_a_program_ends_while_orders_are_computed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVING], text=True, timeout=600, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, f"{[20] * 8}\n"), done.stderr

@@ -180,6 +180,7 @@ def test_a_check_finds_orders_that_are_not_deterministic(
     [
         ({"SAMPLER": '"weighted"'}, 'there already is a sampler "weighted"'),
         ({"SAMPLER": '"per_epoch"'}, 'there already is a sampler "per_epoch"'),
+        ({"SAMPLER": '"per_step"'}, 'there already is a sampler "per_step"'),
         ({"SAMPLER": '"Order"'}, "must be named like a function"),
         ({"ORDER": "NULL"}, "order is NULL"),
         ({"FLAGS": "64"}, "flags has unknown bits"),

@@ -173,6 +173,7 @@ def main() -> None:
         "Batches",
         "Sampling",
         "per_epoch",
+        "per_step",
         "as_indices",
         "engine_sampler",
     )

@@ -243,7 +243,8 @@ std::unique_ptr<PluginSampler> declared_sampler(DeclarationCheck& check,
   out->plugin = &plugin;
   out->table = table;
   const std::string& name = out->texts.emplace_back(check.function_name(table.name, "sampler"));
-  if (has_part(plugin.samplers, name) || name == "per_epoch" || Registry<SamplerRecord>::find(name))
+  const bool is_python = name == "per_epoch" || name == "per_step";
+  if (has_part(plugin.samplers, name) || is_python || Registry<SamplerRecord>::find(name))
     check.refuse("there already is a sampler \"" + name + "\"");
   check.set_subject("sampler " + name);
   check.check_flags(table.flags, HEADRACE_REPLACEMENT | HEADRACE_ANY_POSITION);

@@ -3,7 +3,7 @@
 
 Every order is a pure function of (seed, epoch, position), so all of them resume exactly and are
 split over ranks without overlap. The classes are made from the engine's registry, to which plug-ins
-add theirs, except for ``per_epoch``, whose orders are computed in Python.
+add theirs, except for ``per_epoch`` and ``per_step``, whose orders are computed in Python.
 
     >>> import headrace as hr
     >>> hr.sampling.balanced("label")
@@ -37,10 +37,10 @@ _NOT_INDICES = declare(
 _CHANGES = declare(
     "HR0143",
     "config",
-    "invalid order per epoch",
-    "hr.sampling.per_epoch() calls a function for the order of an epoch, on every rank and again "
-    "after a resume. So it must return the same order for the same epoch: draw from a generator "
-    "that the function seeds with the epoch's number.",
+    "invalid order per epoch or step",
+    "hr.sampling.per_epoch() and per_step() call a function for the order of an epoch or a step, "
+    "on every rank and again after a resume. So it must return the same order for the same number: "
+    "draw from a generator that the function seeds with it.",
 )
 
 
@@ -153,7 +153,7 @@ class per_epoch(Sampling):
         self.function = function
 
     def __repr__(self) -> str:
-        return f"per_epoch({getattr(self.function, '__qualname__', repr(self.function))})"
+        return f"per_epoch({_name_of(self.function)})"
 
     def engine(self, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
         def order_of(epoch: int) -> _core.Sampler:
@@ -162,18 +162,7 @@ class per_epoch(Sampling):
                 raise _NOT_INDICES.error(f"{self!r} returned None for epoch {epoch}")
             return _inner_order(order, source, False, batches)
 
-        try:
-            first, again = order_of(0), order_of(0)
-        except Error:
-            raise
-        except Exception as failure:
-            text = f"{self!r} raised {type(failure).__name__} for epoch 0: {failure}"
-            raise _CHANGES.error(text) from failure
-        if first.fingerprint != again.fingerprint:
-            raise _CHANGES.error(
-                f"{self!r} returned two different orders for epoch 0",
-                hint="draw from np.random.default_rng((seed, epoch)), not from a global generator",
-            )
+        first = _checked_first(self, order_of, "epoch")
         positions = len(first) if not first.batch_sizes else sum(first.batch_sizes)
         return _core.asked(
             lambda seed, epoch: order_of(epoch),
@@ -183,6 +172,101 @@ class per_epoch(Sampling):
             first.fingerprint,
             f"{self!r}, called before each epoch",
         )
+
+
+class per_step(Sampling):
+    """A different order for each step: the one that ``function(step)`` returns.
+
+    For weights, mixtures and subsets that change within an epoch. A step is a global batch; steps
+    are counted from the start of epoch 0. Step ``s`` takes the records that it would take if its
+    order had been used from the start: positions ``s * B`` to ``(s + 1) * B`` of that order's
+    epochs, one after the other, where ``B`` is the number of records in a global batch. So while
+    the function returns the same order, that order continues: each record once per pass.
+
+    Args:
+        function: Takes the step's number, and returns record indices (a one-dimensional array of
+            integers, or a list) or a sampler of this module. It must always return the same for
+            the same step, on every rank. With ``shuffle=True`` the loader shuffles indices in each
+            pass. An object that it returns again is not made into an order again.
+        num_samples: Records per epoch, a multiple of the global batch. None: one endless epoch.
+
+    Raises ConfigError HR0143 if two calls for step 0 differ, HR0727 if the function raises.
+
+    Example: hr.sampling.per_step(lambda step: np.arange(100 if step < 500 else 50))
+    """
+
+    shuffles = True
+
+    def __init__(self, function: Callable[[int], Any], num_samples: int | None = None) -> None:
+        if not callable(function):
+            raise _NOT_INDICES.error(
+                f"per_step() takes a function of the step (got {type(function).__name__})"
+            )
+        self.function = function
+        self.num_samples = num_samples
+        if num_samples is not None:
+            self.num_samples = arguments.integer("num_samples", num_samples, 1)
+
+    def __repr__(self) -> str:
+        return f"per_step({_name_of(self.function)}, num_samples={self.num_samples})"
+
+    def engine(self, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
+        together = batches.global_batch
+        if self.num_samples is not None and self.num_samples % together:
+            raise _CHANGES.error(
+                f"{self!r} has epochs that are not a multiple of the global batch of {together}",
+                hint=f"num_samples={-(-self.num_samples // together) * together}",
+            )
+        made: list[tuple[Any, _core.Sampler]] = []  # the latest ones
+
+        def order_of(step: int) -> _core.Sampler:
+            given = self.function(step)
+            if given is None:
+                raise _NOT_INDICES.error(f"{self!r} returned None for step {step}")
+            for earlier, order in made:
+                if earlier is given:
+                    return order
+            order = _repeated(_inner_order(given, source, shuffle, batches), source, together)
+            made[:] = [*made[-_KEPT:], (given, order)]
+            return order
+
+        first = _checked_first(self, order_of, "step")
+        text = f"{self!r}, called before each step"
+        steps = _core.asked(
+            lambda seed, step: order_of(step), len(source), together, [], first.fingerprint, text
+        )
+        return _repeated(steps, source, self.num_samples)
+
+
+_KEPT = 3  # orders of earlier steps that per_step keeps
+
+
+def _repeated(order: _core.Sampler, source: Records, positions: int | None) -> _core.Sampler:
+    """Epochs of this many positions, from those of another order."""
+    return _core.make_sampler("repeat", {"num_samples": positions}, order, 1, len(source), False)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", repr(function)))
+
+
+def _checked_first(
+    sampler: Sampling, order_of: Callable[[int], _core.Sampler], unit: str
+) -> _core.Sampler:
+    """The order of epoch or step 0. Raises ConfigError HR0143 if a second call differs."""
+    try:
+        first, again = order_of(0), order_of(0)
+    except Error:
+        raise
+    except Exception as failure:
+        text = f"{sampler!r} raised {type(failure).__name__} for {unit} 0: {failure}"
+        raise _CHANGES.error(text) from failure
+    if first.fingerprint != again.fingerprint:
+        raise _CHANGES.error(
+            f"{sampler!r} returned two different orders for {unit} 0",
+            hint=f"draw from np.random.default_rng((seed, {unit})), not from a global generator",
+        )
+    return first
 
 
 def _inner_order(given: Any, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
@@ -324,7 +408,7 @@ def _make_class(record: Mapping[str, Any]) -> type[RecordedSampling]:
 
 
 _SAMPLERS: Mapping[str, Mapping[str, Any]] = _core.samplers()
-__all__ = ["Batches", "Records", "Sampling", "per_epoch", *sorted(_SAMPLERS)]
+__all__ = ["Batches", "Records", "Sampling", "per_epoch", "per_step", *sorted(_SAMPLERS)]
 
 
 def __getattr__(name: str) -> Any:

@@ -148,7 +148,7 @@ def check_plan(description: Mapping[str, Any], engine: _core.Loader) -> None:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, sampling.Sampling):
-        if isinstance(value, sampling.per_epoch):
+        if isinstance(value, (sampling.per_epoch, sampling.per_step)):
             raise _NOT_PLAIN.error(f"{value!r} calls a user-defined function")
         fields = getattr(value, "__dataclass_fields__", {})
         arguments = {name: _plain(getattr(value, name)) for name in fields}
