@@ -25,6 +25,11 @@ def initialized() -> tuple[int, int] | None:
     return distributed.get_rank(), distributed.get_world_size()
 
 
+def default_group() -> Any:
+    """The default process group. REQUIRES: initialized() is not None."""
+    return sys.modules["torch"].distributed.group.WORLD
+
+
 def shared_store(name: str) -> tuple[int, int, Any] | None:
     """Rank, number of ranks and a new store shared by them, over a separate connection if possible:
     a collective being set up may block the other one. None without a group of several ranks. All

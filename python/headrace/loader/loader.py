@@ -16,6 +16,7 @@ from headrace.drawing.grid import Grid
 from headrace.finalizers import on_drop
 from headrace.global_draws import LoopTurn
 from headrace.loader import description, options, resume_state, table
+from headrace.loader.agreement import Agreement
 from headrace.loader.assembly import Assembly
 from headrace.loader.deliveries import Delivery, EngineBatches, delivery_for
 from headrace.loader.form import Form
@@ -81,6 +82,7 @@ class Loader(Outputs):
         self._turn = Turn()
         self._loop = LoopTurn(self)
         self._loaded = LoadedState()
+        self._agreement = Agreement(self._assembly)
         self._log = LoaderLog()
         self._delivery = self._delivered()
         self._unused: _Unused | None = None
@@ -178,6 +180,7 @@ class Loader(Outputs):
         self._delivery.begin(self._assembly.engine())
 
     def _next(self, iteration: Iteration) -> Any:
+        self._agreement.check(self._assembly, self.present_state, iteration.has_ended)
         if not iteration.has_ended():
             self._unused = None
             self._loop.come_in()
@@ -248,6 +251,7 @@ class Loader(Outputs):
     def _set_epoch(self, number: int, unused: _Unused | None) -> None:
         self._end_run()
         self._loaded.forget()
+        self._agreement.moved()
         self._assembly.engine().set_epoch(number)
         if unused is not None:
             self._run(unused.form)
@@ -294,6 +298,7 @@ class Loader(Outputs):
 
         def moved() -> None:
             self._end_run()
+            self._agreement.moved()
             try:
                 work()
             finally:  # unchanged on an error
@@ -336,6 +341,7 @@ class Loader(Outputs):
 
     def _load_state(self, state: Mapping[str, Any]) -> None:
         self._end_run()
+        self._agreement.moved()
         assembly = self._assembly
         loaded = resume_state.state_from(state, assembly.engine().state())
         with assembly.streams_of(loaded):

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks whose loaders differ end with an error on each of them, that says what differs; ranks that
+only do things in another order do not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from forked import output_of
+
+pytest.importorskip("torch")
+
+DIFFERENT = {
+    "data": "data: 64 records, fingerprint ",
+    "seed": "seed: 0 on rank 0, 1 on rank 1",
+    "order": "order: shuffle=True (fingerprint ",
+    "batch_size": "batches: batch_size=4 (8 records over all ranks) on rank 0, batch_size=8 (16 ",
+    "sampler": "pool=4) (fingerprint ",
+    "transforms": "Flip(p=0.5)] on rank 0, [RandomHorizontalFlip(p=0.25)] on rank 1",
+    "options": "strict=True on rank 1",
+    "world_size": "world size: 2 on rank 0, 1 on rank 1",
+    "position": "position: batch 2 of epoch 0 on rank 0, batch 3 of epoch 0 on rank 1",
+    "position_after_seek": "position: batch 4 of epoch 0 on rank 0, batch 5 of epoch 0 on rank 1",
+}
+EQUAL = {
+    "nothing": 8,
+    "peek": 8,
+    "retry": 6,
+    "behind": None,
+    "evaluation_on_one_rank": 16,
+    "other_order": 16,
+    "threads": 16,
+    "own_parts": 24,
+    "second_group": 16,
+}
+
+
+def test_loaders_that_differ_are_an_error_on_all_ranks_that_says_what(tmp_path: Path) -> None:
+    text = output_of("ranks_that_disagree.py", 2, *DIFFERENT, cwd=tmp_path)
+    for name, expected in DIFFERENT.items():
+        assert f"{name} [0, 0]" in text, text
+        for rank in (0, 1):
+            lines = [line for line in text.splitlines() if line.startswith(f"{name} rank {rank}: ")]
+            assert len(lines) == 1, text
+            assert f"rank {rank}: HR0733: HR0733 ranks disagree: " in lines[0]
+            assert expected in lines[0], lines[0]
+            assert f"this is rank {rank} of 2" in lines[0]
+
+
+def test_the_error_names_the_ranks_that_differ(tmp_path: Path) -> None:
+    text = output_of("ranks_that_disagree.py", 3, "transforms", "position", cwd=tmp_path)
+    assert "transforms [0, 0, 0]" in text and "position [0, 0, 0]" in text, text
+    assert text.count("(p=0.5)] on ranks 0 and 2, [RandomHorizontalFlip(p=0.25)] on rank 1") == 3
+    assert text.count("batch 2 of epoch 0 on ranks 0 and 2, batch 3 of epoch 0 on rank 1") == 3
+
+
+def test_ranks_that_only_take_another_way_are_not_stopped(tmp_path: Path) -> None:
+    text = output_of("ranks_that_disagree.py", 2, *EQUAL, cwd=tmp_path)
+    for name, batches in EQUAL.items():
+        assert f"{name} [0, 0]" in text, text
+        if batches is not None:
+            assert text.count(f"{name} rank 0: {batches}\n") == 1, text
+            assert text.count(f"{name} rank 1: {batches}\n") == 1, text
