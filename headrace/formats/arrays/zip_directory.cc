@@ -27,6 +27,7 @@ constexpr uint32_t kEndMark = 0x06054b50, kEnd64Mark = 0x06064b50, kLocator64Mar
 constexpr uint32_t kMemberMark = 0x02014b50, kLocalMark = 0x04034b50;
 constexpr size_t kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56, kLocalBytes = 30;
 constexpr size_t kMaxComment = 65535;
+constexpr size_t kPiece = size_t{64} << 10;  // bytes that are read to decompress a member's begin
 constexpr uint64_t kMaxDirectory = uint64_t{256} << 20, kMaxMembers = 1'000'000;
 
 Error damaged(const File& file, std::string what, uint64_t offset, std::string member = {}) {
@@ -234,6 +235,30 @@ Result<void> read_zip_member(const File& file, const ZipMember& member, Buffer& 
                  out.size() == member.bytes ? "its checksum is wrong"
                                             : "its size differs from the directory's",
                  member.offset, member.name);
+}
+
+Result<void> read_zip_begin(const File& file, const ZipMember& member, std::span<uint8_t> out) {
+  if (out.size() > member.bytes) return damaged(file, "it is too short", member.offset, member.name);
+  if (!member.deflated) return file.read(member.offset, out);
+  Inflater inflater(DeflateWrap::kNone);
+  Buffer stored(static_cast<size_t>(std::min<uint64_t>(member.stored, kPiece)));
+  for (uint64_t at = 0; !out.empty() && at < member.stored;) {
+    const auto piece = static_cast<size_t>(std::min<uint64_t>(member.stored - at, kPiece));
+    const std::span<uint8_t> in(stored.data(), piece);
+    if (Result<void> read = file.read(member.offset + at, in); !read) return read;
+    Result<Inflater::Step> step = inflater.run(in, out);
+    if (!step) {
+      step.error().where = {.file = file.path(),
+                            .member = member.name,
+                            .offset = step.error().where.offset + int64_t(member.offset + at)};
+      return std::move(step.error());
+    }
+    out = out.subspan(step->produced);
+    if (step->ended) break;
+    at += piece;
+  }
+  if (out.empty()) return {};
+  return damaged(file, "its size differs from the directory's", member.offset, member.name);
 }
 
 bool begins_as_zip(const std::string& path) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ Result<std::vector<ZipMember>> read_zip_directory(const File& file);
 
 // Reads and decompresses a member, and verifies its CRC. HR0422, HR0423, HR0426.
 Result<void> read_zip_member(const File& file, const ZipMember& member, Buffer& out);
+
+// Decompresses the first out.size() bytes of a member, and nothing more of it. HR0422, HR0426.
+Result<void> read_zip_begin(const File& file, const ZipMember& member, std::span<uint8_t> out);
 
 bool begins_as_zip(const std::string& path);
 // The name in the archive's first local header: at most 255 bytes, empty if there is none. The

@@ -18,6 +18,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kSuffix = ".npy";
+constexpr uint64_t kMaxTrailing = 4096;  // bytes after an array, which NumPy ignores
 
 bool is_npz(const std::string& path) { return has_suffix(path, ".npz") && begins_as_zip(path); }
 
@@ -25,6 +26,29 @@ std::shared_ptr<const File> opened(const std::string& path) {
   Result<File> file = File::open(path);
   if (!file) throw Exception(std::move(file.error()));
   return std::make_shared<const File>(std::move(*file));
+}
+
+// What a compressed member declares, checked before it is unpacked: its header is decompressed
+// alone.
+void check_declared(const File& file, const ZipMember& member) {
+  const ReadBytes read = [&](uint64_t offset, std::span<uint8_t> out) -> Result<void> {
+    Buffer begin(static_cast<size_t>(offset) + out.size());
+    if (Result<void> got = read_zip_begin(file, member, {begin.data(), begin.size()}); !got) {
+      return got;
+    }
+    std::copy_n(begin.data() + offset, out.size(), out.data());
+    return {};
+  };
+  Result<NpyHeader> header = read_npy_header(read, member.bytes, file.path());
+  if (header && member.bytes - header->data_offset - header->data_bytes > kMaxTrailing) {
+    header = damaged_array(file.path(), "it unpacks to " + std::to_string(member.bytes) +
+                                            " bytes, but its header describes an array of " +
+                                            std::to_string(header->data_bytes));
+  }
+  if (header) return;
+  header.error().where.file = file.path();
+  header.error().where.member = member.name;
+  throw Exception(std::move(header.error()));
 }
 
 std::vector<NpyValues> values_of(const std::shared_ptr<const File>& file, const ZipMember& member) {
@@ -78,6 +102,7 @@ SourcePtr open_npz(const std::string& path, const Arguments& arguments, const Pr
              each.name.starts_with(choices[i].name) && has_suffix(each.name, kSuffix);
     });
     if (member->deflated) {
+      check_declared(*file, *member);
       const uint64_t most = InflateLimits().most(member->stored);
       budget.spend(std::min(member->bytes, most), "unpacking '" + choices[i].name + "'");
     }

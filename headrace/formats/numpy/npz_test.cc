@@ -101,7 +101,37 @@ TEST_F(Npz, HostileArchivesAreRejected) {
   // A member of 4 GiB in 20 bytes.
   std::string bomb = sound.finish();
   bomb.replace(bomb.find(sound.directory) + 24, 4, "\xff\xff\xff\x7f");
-  EXPECT_EQ(refused(bomb).code->id, "HR0426");
+  EXPECT_EQ(refused(bomb).what,
+            "it unpacks to 2147483647 bytes, but its header describes an array of 12");
+}
+
+// The checksum is wrong, which would be noticed once a member is unpacked.
+TEST_F(Npz, MembersThatAreNotAsTheirHeaderSaysAreRefusedBeforeTheyAreUnpacked) {
+  const auto message = [&](const std::string& content) {
+    ZipWriter zip;
+    zip.add("x.npy", content, true);
+    std::string archive = zip.finish();
+    archive[archive.find(zip.directory) + 16] ^= 1;
+    const Error error = refused(archive);
+    EXPECT_EQ(error.code->id, "HR0424") << error.message();
+    EXPECT_EQ(error.where.member, "x.npy");
+    return error.what;
+  };
+  const std::string bomb(size_t{8} << 20, '\0');
+  const std::string more = npy_of("|u1", "(3,)", "abc" + bomb);
+  EXPECT_EQ(message(more), "it unpacks to " + std::to_string(more.size()) +
+                               " bytes, but its header describes an array of 3");
+  const std::string terabytes = npy_of("<f8", "(1099511627776,)", bomb);
+  EXPECT_NE(message(terabytes).find("8796093022208"), std::string::npos) << message(terabytes);
+  EXPECT_NE(message(npy_of("<f8", "(4611686018427387904, 8)", bomb)).find("follow"),
+            std::string::npos);
+  EXPECT_FALSE(message("no array" + bomb).empty());
+}
+
+TEST_F(Npz, AFewBytesAfterAnArrayAreIgnoredAsByNumPy) {
+  ZipWriter zip;
+  zip.add("x.npy", npy_of("|u1", "(3,)", "abc and more"), true);
+  EXPECT_EQ(open(zip.finish())->size(), 3);
 }
 
 TEST_F(Npz, AnyChangedBitOrLengthIsHarmless) {
