@@ -248,6 +248,31 @@ def test_episodes_that_overlap_are_refused(copy: Path, column: str, row: int, va
     refused("HR0167", "episode", copy)
 
 
+@pytest.mark.parametrize("chosen", [None, [2]])
+def test_declared_frames_that_do_not_exist_take_no_memory(
+    copy: Path, chosen: list[int] | None
+) -> None:
+    frames = 1 << 39  # arrays of so many numbers do not fit into any machine
+
+    def lie(columns: dict[str, list[Any]]) -> None:
+        columns["dataset_to_index"][2] = frames
+
+    edit_table(copy / EPISODES, lie)
+    edit_info(copy, total_frames=frames)
+    refused("HR0167", "rows for the episodes, but meta/episodes 549,755,", copy, episodes=chosen,
+            cameras=[])  # fmt: skip
+
+
+def test_declared_episodes_that_do_not_exist_are_refused(copy: Path) -> None:
+    edit_info(copy, total_episodes=(1 << 40) - 1)
+    refused("HR0164", "has 3 episodes, but meta/info.json 1,099,511,627,775", copy)
+
+
+def test_sizes_that_are_not_needed_are_not_believed(copy: Path) -> None:
+    edit_info(copy, chunks_size=1 << 62, total_videos=-1, total_chunks=1 << 62, total_tasks=1 << 62)
+    assert len(hr.lerobot(copy)) == sum(LENGTHS)
+
+
 @pytest.mark.parametrize("camera", [TOP, WRIST])
 def test_an_overlap_with_an_unselected_episode_is_detected(copy: Path, camera: str) -> None:
     """Episode 1 begins within one of its file, of which only the other is chosen."""

@@ -227,8 +227,13 @@ class _Columns:
     def _check_rows(self) -> None:
         """Checks that the rows are as meta/episodes says, in the same order."""
         lengths, begins = self._episodes.lengths, self._episodes.begins
+        declared, rows = int(self._ends[-1]) if lengths.size else 0, self._table.num_rows
+        if rows != declared:  # before arrays of the declared size are made
+            raise OVERLAP.error(
+                f"{self._where} has {rows:,} rows for the episodes, but meta/episodes {declared:,}"
+            )
         first = np.repeat(self._ends - lengths, lengths)
-        inside = np.arange(int(self._ends[-1]) if lengths.size else 0) - first
+        inside = np.arange(declared) - first
         expected = {
             "index": inside + np.repeat(begins, lengths),
             "episode_index": np.repeat(self._episodes.numbers, lengths),
@@ -236,11 +241,6 @@ class _Columns:
         }
         for name, wanted in expected.items():
             found = self._numbers[name]
-            if len(found) != len(wanted):
-                raise OVERLAP.error(
-                    f"{self._where} has {len(found):,} rows for the episodes, but meta/episodes "
-                    f"{len(wanted):,}"
-                )
             wrong = np.flatnonzero(found != wanted)
             if wrong.size:
                 i = int(wrong[0])
