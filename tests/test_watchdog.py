@@ -40,6 +40,29 @@ def test_the_watchdog_names_the_record_that_is_not_read() -> None:
         assert len(list(loader)) == 1
 
 
+def test_the_watchdog_names_the_generator_that_hangs_and_its_line() -> None:
+    gate = Gate()
+
+    def lines() -> Any:
+        for number in range(4):
+            yield {"x": gate(number) if number == 2 else number}
+
+    line = lines.__code__.co_firstlineno + 2
+    words = f"(in lines, {__file__}, line {line})"
+    seen = ""
+
+    def end() -> None:
+        nonlocal seen
+        seen = loader.assembly.stream.reader.awaited()
+        gate.open.set()
+
+    loader = hr.Loader(hr.stream(lines), batch_size=2, patience=0.2)
+    with ended_by_warning(f" s {words}", end):
+        assert len(list(loader)) == 2
+    assert seen.startswith("lines has not returned record 2 for ") and seen.endswith(words)
+    assert loader.assembly.stream.reader.awaited() == ""
+
+
 def test_the_operators_time_is_counted() -> None:
     source = [{"image": np.zeros((256, 256, 3), np.uint8)}] * 16
     steps = [hr.transforms.Resize((64, 64)), hr.transforms.RandomHorizontalFlip()]

@@ -7,6 +7,7 @@ while its loader's turn is taken.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,6 +27,7 @@ from headrace.workers.pool import Pool
 
 if TYPE_CHECKING:
     from headrace.sources.stream import OpenedStream
+    from headrace.sources.stream_reader import StreamReader
 
 
 def _native(source: Source, transforms: Any) -> Any:
@@ -37,6 +39,13 @@ def _native(source: Source, transforms: Any) -> Any:
     return native_steps(source, transforms)
 
 
+def _warn(reader: StreamReader, message: str) -> None:
+    """Warns; adds what a stream waits for to what the engine says about a long wait."""
+    awaited = reader.awaited() if message.startswith(_LONG_WAIT) else ""
+    warn(f"{message}; {awaited}" if awaited else message)
+
+
+_LONG_WAIT = "no batch for "  # how the engine's warning begins
 _TABLES = ("decoded", "finished_before_transfer", "stages")  # tables of counters, all of which grow
 
 
@@ -107,9 +116,10 @@ class Assembly:
         )
         device = given.get("device")
         shown = contextlib.nullcontext() if self.stream is None else self.stream.reader.showing()
+        told = warn if self.stream is None else functools.partial(_warn, self.stream.reader)
         with shown:
             return _core.Loader(
-                self.source.engine, *specs, steps.dropped, options, sampler, device, warn
+                self.source.engine, *specs, steps.dropped, options, sampler, device, told
             )
 
     def _batches(self, options: Mapping[str, Any], shard: Shard) -> Batches:

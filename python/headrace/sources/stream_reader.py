@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -67,6 +69,12 @@ class _Snapshot(NamedTuple):
     state: Any
 
 
+class _Asked(NamedTuple):
+    number: int  # of the record
+    since: float
+    thread: int
+
+
 class StreamReader:
     """Maps positions to records; the engine calls read, key and integer_column.
 
@@ -92,6 +100,7 @@ class StreamReader:
         self._low = 0  # lowest position that may be requested
         self._received = 0  # positions below were received by the consumer
         self._number = 0  # number of records taken from the iterable
+        self._asked: _Asked | None = None  # the record that the iterable is making now
         self._held: dict[int, tuple[int, Any]] = {}
         self._first: dict[int, tuple[int, Any]] = {}  # records that pad the last batch
         self._last: tuple[int, Any] = 0, looked_at.records[0]
@@ -206,6 +215,21 @@ class StreamReader:
         for number, record in zip(range(records), order, strict=False):
             self._first[number] = record
         again.close()
+
+    def awaited(self) -> str:
+        """Which record the iterable is making, for how long, and where; empty if it makes none. For
+        any thread.
+        """
+        if (asked := self._asked) is None:
+            return ""
+        text = f"{self._origin.name} has not returned record {asked.number:,}"
+        text += f" for {int(time.monotonic() - asked.since)} s"
+        frame, own_code = sys._current_frames().get(asked.thread), ""
+        while frame and not frame.f_globals.get("__name__", "").startswith("headrace."):
+            code = frame.f_code  # in the end that of the iterable itself, not of what it calls
+            own_code = f" (in {code.co_name}, {code.co_filename}, line {frame.f_lineno})"
+            frame = frame.f_back
+        return text + own_code
 
     def leave(self) -> None:
         """Cancels work in progress: a call from the engine returns after its current record."""
@@ -355,6 +379,7 @@ class StreamReader:
                 if number > known:
                     snapshot = _Snapshot(number, opened.state())
             try:
+                self._asked = _Asked(number, time.monotonic(), threading.get_ident())
                 record = waiting.pop(0) if waiting else own(next(opened))
             except StopIteration:
                 return
@@ -363,6 +388,8 @@ class StreamReader:
                     f"{self._origin.name} failed at record {number} of epoch {self._epoch}: "
                     f"{describe(failure)}"
                 ) from failure
+            finally:
+                self._asked = None
             self.counted["read"] += 1
             if snapshot is not None:  # from a state at their end, some begin again
                 self._snapshots.append(snapshot)
