@@ -87,6 +87,13 @@ def test_subsets_of_subsets_are_the_same_records() -> None:
     assert_same_batches(dataloader, translated(dataloader))
 
 
+def test_indices_of_a_subset_may_count_from_the_end() -> None:
+    inner = Subset(numbers(30), [*range(5, 25), -1, -30])
+    for subset in (inner, Subset(inner, [-1, 3, -22, -2, 0])):
+        dataloader = DataLoader(subset, batch_size=3)
+        assert_same_batches(dataloader, translated(dataloader))
+
+
 def test_an_unknown_dataset_becomes_a_step_that_runs_in_workers_too() -> None:
     dataloader = DataLoader(own.Words(), batch_size=4)
     theirs = list(dataloader)
