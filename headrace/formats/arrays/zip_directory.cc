@@ -238,7 +238,8 @@ Result<void> read_zip_member(const File& file, const ZipMember& member, Buffer& 
 }
 
 Result<void> read_zip_begin(const File& file, const ZipMember& member, std::span<uint8_t> out) {
-  if (out.size() > member.bytes) return damaged(file, "it is too short", member.offset, member.name);
+  if (out.size() > member.bytes)
+    return damaged(file, "it is too short", member.offset, member.name);
   if (!member.deflated) return file.read(member.offset, out);
   Inflater inflater(DeflateWrap::kNone);
   Buffer stored(static_cast<size_t>(std::min<uint64_t>(member.stored, kPiece)));
