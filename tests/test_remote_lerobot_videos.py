@@ -22,7 +22,7 @@ from processes import run_code
 from servers.object_server import Fault, ObjectServer, Request
 from test_remote import bucket, quick, server
 from test_remote_lerobot import upload
-from timing import PATIENCE, with_longer_limits
+from timing import with_longer_limits
 
 import headrace as hr
 from headrace import transforms as T
@@ -328,19 +328,25 @@ def test_record_timeout_applies_to_a_trickling_video(
 
 
 def test_a_loader_is_closed_while_requests_hang(noisy: Folder, server: ObjectServer) -> None:
-    source = far(noisy, server)
-    # The third episode's videos, and that of one camera of the second: read ahead, and needed soon.
-    server.fault = lambda request: Fault(stall=10) if "file-001" in request.path else None
-    batches = loader(source, record_timeout=PATIENCE)
-    for _, batch in zip(range(3), batches, strict=False):
-        check(noisy, batch)
-    batches.close()
-    asked = len(server.requests)
-    server.fault = lambda request: None
-    with loader(source) as again:
-        for batch in again:
+    def check_with(limit: float) -> None:
+        hr.remote.configure(stall_seconds=2 * limit)
+        server.fault = lambda request: None
+        source = far(noisy, server)
+        # The third episode's videos, and that of one camera of the second: read ahead, and needed
+        # soon.
+        server.fault = lambda request: Fault(stall=10) if "file-001" in request.path else None
+        batches = loader(source, record_timeout=limit)
+        for _, batch in zip(range(3), batches, strict=False):
             check(noisy, batch)
-    assert len(server.requests) > asked
+        batches.close()
+        asked = len(server.requests)
+        server.fault = lambda request: None
+        with loader(source) as again:
+            for batch in again:
+                check(noisy, batch)
+        assert len(server.requests) > asked
+
+    with_longer_limits(check_with)
 
 
 ENDS = """

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "headrace/base/clock.h"
+#include "headrace/base/longer_test_limits.h"
 #include "headrace/storage/read_deadline.h"
 #include "headrace/storage/remote/loopback_server_test.h"
 
@@ -22,10 +23,18 @@ namespace {
 
 constexpr uint64_t kBytes = 3'000'000;
 
-// Quick to try again and to give up, while a test lasts.
+// No request is given up or sent a second time because the machine is busy.
+RemoteOptions patient_options() {
+  RemoteOptions options;
+  options.stall_seconds = 600;
+  options.hedge = false;
+  return options;
+}
+
+// Quick to try again, while a test lasts.
 class QuickOptions {
  public:
-  explicit QuickOptions(RemoteOptions options = {}) : before_(*remote_options()) {
+  explicit QuickOptions(RemoteOptions options = patient_options()) : before_(*remote_options()) {
     options.first_pause = 0.001;
     options.longest_pause = 0.01;
     set_remote_options(options);
@@ -131,7 +140,7 @@ TEST(RangeClient, AnotherVersionInTheMiddleOfABodyIsNeverJoined) {
 }
 
 TEST(RangeClient, GivesUpAfterItsRetries) {
-  RemoteOptions few;
+  RemoteOptions few = patient_options();
   few.retries = 2;
   const QuickOptions options(few);
   LoopbackServer server(kBytes, [](int) { return LoopbackFault{.status = 500}; });
@@ -145,8 +154,9 @@ TEST(RangeClient, GivesUpAfterItsRetries) {
 }
 
 TEST(RangeClient, AHangingRequestIsAbandonedAndRetried) {
-  RemoteOptions impatient;
+  RemoteOptions impatient = patient_options();
   impatient.stall_seconds = 0.3;
+  impatient.retries = 1000;
   const QuickOptions options(impatient);
   LoopbackServer server(kBytes, [](int number) { return LoopbackFault{.hangs = number == 0}; });
   RangeClient client;
@@ -157,27 +167,26 @@ TEST(RangeClient, AHangingRequestIsAbandonedAndRetried) {
 }
 
 TEST(RangeClient, ATricklingResponseIsAbandonedAndRetried) {
-  RemoteOptions impatient;
-  impatient.stall_seconds = 0.2;
-  impatient.least_rate = 10'000;
-  impatient.hedge = false;
-  const QuickOptions options(impatient);
-  LoopbackServer server(kBytes, [](int number) { return LoopbackFault{.drips = number < 2}; });
-  RangeClient client;
-  std::vector<uint8_t> out;
-  const FetchResult result =
-      client.fetch(fetch_of(server.url(), {.first = 9, .bytes = 1'000'000}, out));
-  ASSERT_TRUE(result.result) << result.result.error().message();
-  EXPECT_TRUE(is_right(out, 9));
-  EXPECT_EQ(server.requests(), 3);
+  EXPECT_TRUE(holds_with_longer_limits({0.2, 2, 20}, [](double stall_seconds) -> std::string {
+    RemoteOptions impatient = patient_options();
+    impatient.stall_seconds = stall_seconds;
+    impatient.least_rate = 10'000;
+    const QuickOptions options(impatient);
+    LoopbackServer server(kBytes, [](int number) { return LoopbackFault{.drips = number < 2}; });
+    RangeClient client;
+    std::vector<uint8_t> out;
+    const FetchResult result =
+        client.fetch(fetch_of(server.url(), {.first = 9, .bytes = 1'000'000}, out));
+    if (!result.result) return result.result.error().message();
+    if (!is_right(out, 9)) return "other bytes";
+    return server.requests() == 3 ? "" : std::to_string(server.requests()) + " requests";
+  }));
 }
 
 TEST(RangeClient, ASlowRequestIsSentASecondTime) {
   const RemoteOptions before = *remote_options();
-  RemoteOptions patient;
-  patient.stall_seconds = 600;
+  RemoteOptions patient = patient_options();
   patient.hedge_seconds = 0.02;
-  patient.hedge = false;
   set_remote_options(patient);
   std::atomic<bool> hangs{false};
   LoopbackServer server(kBytes, [&](int) { return LoopbackFault{.hangs = hangs.exchange(false)}; });
@@ -187,72 +196,74 @@ TEST(RangeClient, ASlowRequestIsSentASecondTime) {
   set_remote_options(patient);
   hangs = true;
   EXPECT_EQ(read_ranges(client, server.url(), 1, 1, 1000), 1);  // not after ten minutes
-  EXPECT_EQ(server.requests(), 62);
+  EXPECT_GE(server.requests(), 62);
+  EXPECT_LE(server.requests(), 63) << "a third one, if the second is slow";
   set_remote_options(before);
 }
 
 TEST(RangeClient, ASecondRequestWaitsForAConnection) {
   const RemoteOptions before = *remote_options();
-  RemoteOptions one;
-  one.connections = 1;
-  one.stall_seconds = 0.5;
-  one.hedge_seconds = 0.02;
-  one.hedge = false;
-  one.first_pause = 0.001;
-  set_remote_options(one);
-  std::atomic<bool> hangs{false};
-  std::atomic<double> hung{0}, last{0};
-  LoopbackServer server(kBytes, [&](int) {
-    const bool now_hangs = hangs.exchange(false);
-    (now_hangs ? hung : last) = now();
-    return LoopbackFault{.hangs = now_hangs};
-  });
-  RangeClient client;
-  EXPECT_EQ(read_ranges(client, server.url(), 1, 60, 1000), 60);
-  one.hedge = true;
-  set_remote_options(one);
-  hangs = true;
-  EXPECT_EQ(read_ranges(client, server.url(), 1, 1, 1000), 1);
-  EXPECT_EQ(server.requests(), 62);
-  EXPECT_GT(last - hung, 0.4);  // once the first one was given up
+  EXPECT_TRUE(holds_with_longer_limits({0.5, 5, 30}, [](double stall_seconds) -> std::string {
+    RemoteOptions one = patient_options();
+    one.connections = 1;
+    one.hedge_seconds = 0.02;
+    one.first_pause = 0.001;
+    set_remote_options(one);
+    std::atomic<bool> hangs{false};
+    std::atomic<double> hung{0}, last{0};
+    LoopbackServer server(kBytes, [&](int) {
+      const bool now_hangs = hangs.exchange(false);
+      (now_hangs ? hung : last) = now();
+      return LoopbackFault{.hangs = now_hangs};
+    });
+    RangeClient client;
+    if (read_ranges(client, server.url(), 1, 60, 1000) != 60) return "not all were read";
+    one.hedge = true;
+    one.stall_seconds = stall_seconds;
+    set_remote_options(one);
+    hangs = true;
+    if (read_ranges(client, server.url(), 1, 1, 1000) != 1) return "the last was not read";
+    if (last - hung < 0.8 * stall_seconds) return "sent before the first one was given up";
+    return server.requests() == 62 ? "" : std::to_string(server.requests()) + " requests";
+  }));
   set_remote_options(before);
 }
 
 TEST(RangeClient, AnUnsentSecondRequestDoesNotCountAsARetry) {
   const RemoteOptions before = *remote_options();
-  RemoteOptions once;
-  once.retries = 0;
-  once.stall_seconds = 0.5;
-  once.hedge_seconds = 0.02;
-  once.hedge = false;
-  set_remote_options(once);
-  std::atomic<bool> hangs{false};
-  LoopbackServer server(kBytes, [&](int) { return LoopbackFault{.hangs = hangs.exchange(false)}; });
-  RangeClient client;
-  EXPECT_EQ(read_ranges(client, server.url(), 1, 60, 1000), 60);
-  once.hedge = true;
-  set_remote_options(once);
-  hangs = true;
-  std::vector<uint8_t> out;
-  Fetch fetch = fetch_of(server.url(), {.first = 0, .bytes = 1000}, out);
-  std::atomic<int> calls{0};
-  fetch.request = [&](const std::string&, const HttpCall&) -> Result<HttpRequest> {
-    const int call = calls++;  // as many copies as 61 requests may have are not signed
-    if (call == 1 || call == 2) return request_error(server.url(), "no credentials");
-    return HttpRequest{.url = server.url()};
-  };
-  EXPECT_FALSE(client.fetch(std::move(fetch)).result);
-  EXPECT_EQ(calls, 3);
-  EXPECT_EQ(server.requests(), 61);
+  EXPECT_TRUE(holds_with_longer_limits({0.5, 5, 30}, [](double stall_seconds) -> std::string {
+    RemoteOptions once = patient_options();
+    once.retries = 0;
+    once.hedge_seconds = 0.02;
+    set_remote_options(once);
+    std::atomic<bool> hangs{false};
+    LoopbackServer server(kBytes,
+                          [&](int) { return LoopbackFault{.hangs = hangs.exchange(false)}; });
+    RangeClient client;
+    if (read_ranges(client, server.url(), 1, 60, 1000) != 60) return "not all were read";
+    once.hedge = true;
+    once.stall_seconds = stall_seconds;
+    set_remote_options(once);
+    hangs = true;
+    std::vector<uint8_t> out;
+    Fetch fetch = fetch_of(server.url(), {.first = 0, .bytes = 1000}, out);
+    std::atomic<int> calls{0};
+    fetch.request = [&](const std::string&, const HttpCall&) -> Result<HttpRequest> {
+      const int call = calls++;  // as many copies as 61 requests may have are not signed
+      if (call == 1 || call == 2) return request_error(server.url(), "no credentials");
+      return HttpRequest{.url = server.url()};
+    };
+    if (client.fetch(std::move(fetch)).result) return "another attempt was made";
+    if (calls != 3) return std::to_string(calls) + " calls";
+    return server.requests() == 61 ? "" : std::to_string(server.requests()) + " requests";
+  }));
   set_remote_options(before);
 }
 
 TEST(RangeClient, TheSecondRequestMayHangToo) {
   const RemoteOptions before = *remote_options();
-  RemoteOptions patient;
-  patient.stall_seconds = 600;
+  RemoteOptions patient = patient_options();
   patient.hedge_seconds = 0.02;
-  patient.hedge = false;
   set_remote_options(patient);
   std::atomic<int> hangs{0};
   LoopbackServer server(kBytes, [&](int) { return LoopbackFault{.hangs = hangs-- > 0}; });
@@ -291,13 +302,13 @@ TEST(RangeClient, AForkedChildReadsIndependently) {
 // The first requests hang, the next one fails and waits for another attempt, the others wait for a
 // connection.
 TEST(RangeClient, UnneededRequestsEndAtOnceAndTheOthersGoOn) {
-  RemoteOptions few;
+  RemoteOptions few = patient_options();
   few.connections = 4;
-  few.hedge = false;
+  few.retry_seconds = 10'000;
   const QuickOptions options(few);
   LoopbackServer hanging(kBytes, [](int) { return LoopbackFault{.hangs = true}; });
   LoopbackServer failing(kBytes, [](int number) {
-    return number == 0 ? LoopbackFault{.status = 503, .headers = "Retry-After: 20\r\n"}
+    return number == 0 ? LoopbackFault{.status = 503, .headers = "Retry-After: 5000\r\n"}
                        : LoopbackFault{};
   });
   RangeClient client;
