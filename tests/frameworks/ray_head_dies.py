@@ -37,6 +37,12 @@ with two_nodes() as nodes:
                 process.kill()
         time.sleep(0.3)  # a training step; several pass before the failure is noticed
         begin = time.perf_counter()
+    end = time.monotonic() + 120
+    while killed == "node" and "HR0838" not in loader.stats().remote["summary"]:
+        if time.monotonic() > end:
+            break
+        for _ in loader:  # until the failure is noticed
+            pass
     remote = loader.stats().remote
     begin = time.perf_counter()
     loader.close()

