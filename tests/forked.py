@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -36,12 +37,15 @@ _alive = (-1, -1)  # a pipe whose writing end each rank of this run holds
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """Not of the range from which the system gives ports to others, meanwhile too."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 30_000)
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
 
 
-def ranks(run: Callable[[], None], count: int = 2, timeout: int = 300) -> list[int]:
+def ranks(run: Callable[[], None], count: int = 2, timeout: int = 900) -> list[int]:
     """Runs it in this many processes with torchrun's variables, or for 0 in one without them.
     Returns exit codes; -9: killed.
     """
@@ -123,8 +127,8 @@ def output_of(program: str, *arguments: object, cwd: Path) -> str:
     paths = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH", "")]))
     done = subprocess.run(
         [sys.executable, "-c", code, str(HERE / program), *map(str, arguments)],
-        cwd=cwd, env={**os.environ, "PYTHONPATH": paths, "PYTHONUTF8": "1"}, text=True, timeout=900,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        cwd=cwd, env={**os.environ, "PYTHONPATH": paths, "PYTHONUTF8": "1"}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=2700,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:]
     return done.stdout

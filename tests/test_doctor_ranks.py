@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import free_port
 from headrace.insight.examination.ranks import why
 from headrace.insight.measure.loop import Window
 from headrace.insight.measure.pace import Pace
@@ -255,7 +256,7 @@ for epoch in range(10 ** 6):
 def torchrun(folder: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
     (folder / "train.py").write_text(text)
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
-    launcher += ["--master_port", str(20000 + os.getpid() % 20000)]
+    launcher += ["--master_port", str(free_port())]
     return subprocess.run(
         [*launcher, *words],
         cwd=folder,

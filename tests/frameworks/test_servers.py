@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked import free_port
 from PIL import Image
 
 import headrace as hr
@@ -89,12 +90,6 @@ def is_that_of_the_disk(address: str, folder: Path) -> None:
     for name in ("train", "train.tar"):
         far, near = epoch_of(f"{address}/{name}"), epoch_of(folder / "photos" / name)
         assert len(far) == len(near) and all(map(np.array_equal, far, near)), name
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @contextmanager

@@ -420,7 +420,7 @@ TEST(ReadAheadAsync, AWaitingReadIsNotOvertakenByOneOfTheSameRecord) {
       ahead.give_back(ahead.fetch(31, 31, last, /*may_wait=*/true));
     });
     while (!waits) std::this_thread::yield();
-    for (int i = 0; i < 100; ++i) std::this_thread::yield();
+    for (int i = 0; i < 10; ++i) std::this_thread::yield();
     // Room for reads of the next two, but none for the record that is waited for.
     for (size_t i = 0; i < 3; ++i) ahead.give_back(lent[i]);
     lent.push_back(ahead.fetch(30, 30, data));
