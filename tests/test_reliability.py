@@ -45,13 +45,13 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(FOLDER), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, timeout=3600)
 
 
 @pytest.mark.parametrize("name", TRIALS)
 def test_every_trial_passes(name: str, tmp_path: Path) -> None:
     kept = tmp_path / "results.json"
-    done = run(name, "--hours", SHORT, "--json", kept)
+    done = run(name, "--hours", SHORT, "--patience", 60, "--json", kept)
     assert done.returncode == 0, done.stdout + done.stderr
     (result,) = json.loads(kept.read_text())["trials"]
     assert result["failed"] == 0 and result["failures"] == []

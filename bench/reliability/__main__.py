@@ -70,7 +70,7 @@ def main() -> int:
     results = []
     for trial in chosen:
         share = given.hours * 3600 * trial.weight / weights if given.hours else UNLIMITED
-        results.append(tried(trial, share, given.seed))
+        results.append(tried(trial, share, given))
         print(line(results[-1]), flush=True)
     report = {**circumstances(given), "trials": results}
     if given.json:
@@ -83,12 +83,12 @@ def main() -> int:
     return 1 if any(result["failed"] for result in results) else 0
 
 
-def tried(trial: Trial, seconds: float, seed: int) -> dict[str, Any]:
+def tried(trial: Trial, seconds: float, given: argparse.Namespace) -> dict[str, Any]:
     """Runs a trial in a temporary folder."""
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=f"headrace-{trial.name}-") as folder:
-        numbers = random.Random(f"{seed} {trial.name}")
-        attempt = Attempt(Path(folder), trial.target, seconds, numbers)
+        numbers = random.Random(f"{given.seed} {trial.name}")
+        attempt = Attempt(Path(folder), trial.target, seconds, numbers, given.patience)
         try:
             trial.run(attempt)
         except Exception as problem:
@@ -147,6 +147,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("trials", nargs="*", metavar="TRIAL", help=f"default: all of {names}")
     parser.add_argument("--hours", type=float, help="time limit for all of them together")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--patience", type=float, default=1, metavar="FACTOR", help="multiplies limits of seconds"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
     parser.add_argument("--keep", action="store_true", help=f"also write them to {KEPT}")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write kept results as Markdown")

@@ -47,14 +47,14 @@ def run(attempt: Attempt) -> None:
         began = time.monotonic()
         if ending in ("terminate", "kill"):
             process.send_signal(-ENDINGS[ending])
-        code, _, errors = child.ended(process, LATEST)
+        code, _, errors = child.ended(process, LATEST * attempt.patience)
         attempt.inputs += 1
         endings[ending] += 1
         slowest = max(slowest, time.monotonic() - began)
         what = f"{ending} with {options}"
         if code != ENDINGS[ending]:
             attempt.fails(f"{what}: ended by {code}: {child.last_lines(errors)}")
-        if orphans := left_after(process.pid, ORPHANS):
+        if orphans := left_after(process.pid, ORPHANS * attempt.patience):
             attempt.fails(f"{what}: leaves {', '.join(orphans)}")
             os.killpg(process.pid, signal.SIGKILL)
     attempt.figures["slowest_seconds"] = round(slowest, 2)

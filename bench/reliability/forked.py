@@ -17,7 +17,7 @@ def run(attempt: Attempt) -> None:
     while attempt.goes_on():
         way = WAYS[attempt.inputs % len(WAYS)]
         process = child.start("forked", photos, way, cache=attempt.folder / "cache")
-        code, out, errors = child.ended(process, 60)
+        code, out, errors = child.ended(process, 60 * attempt.patience)
         attempt.inputs += 1
         words = out.split()
         if code != 0 or len(words) != 2:

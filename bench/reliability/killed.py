@@ -48,7 +48,7 @@ def one_run(attempt: Attempt, photos: Path, folder: Path, cache: Path, wanted: s
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 attempt.inputs += 1
-        code, _, errors = child.ended(process, 120)
+        code, _, errors = child.ended(process, 120 * attempt.patience)
         if code == -signal.SIGKILL:
             continue
         if code != 0 or first != "ready\n":

@@ -19,7 +19,7 @@ def run(attempt: Attempt) -> None:
         limit = LIMITS[attempt.inputs % len(LIMITS)]
         threads = attempt.random.choice((1, 2, 4, 8))
         process = child.start("limited", photos, limit, threads, cache=attempt.folder / "cache")
-        code, out, errors = child.ended(process, 300)
+        code, out, errors = child.ended(process, 300 * attempt.patience)
         attempt.inputs += 1
         where = f"{limit >> 20} MiB, {threads} threads"
         if code != 0:

@@ -65,13 +65,13 @@ def read(
         process = child.start(
             "read_mutated", seed, number, start + count - number, cache=attempt.folder / "cache"
         )
-        for line in child.lines_of(process, PATIENCE):
+        for line in child.lines_of(process, PATIENCE * attempt.patience):
             found, _, outcome = line.partition(" ")
             told[int(found)] = outcome
             number = int(found) + 1
             if outcome.startswith("UNNAMED"):
                 attempt.fails(f"{seed.name} {found}: {outcome}")
-        code, _, errors = child.ended(process, 5)
+        code, _, errors = child.ended(process, 5 * attempt.patience)
         if number < start + count:
             how = "hangs" if code in (None, -signal.SIGKILL) else f"ends by {code}"
             attempt.fails(f"{seed.name} {number}: {how}: {child.last_lines(errors)}")

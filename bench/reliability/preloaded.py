@@ -39,7 +39,7 @@ def run(
             cache=attempt.folder / "cache", preload=preload,
         )  # fmt: skip
         begun = "the start"
-        for line in child.lines_of(process, PATIENCE):
+        for line in child.lines_of(process, PATIENCE * attempt.patience):
             kind, _, rest = line.partition(" ")
             if kind == "next":
                 begun = rest
@@ -50,7 +50,7 @@ def run(
                 found[outcome.partition(":")[0]] += 1
             else:
                 found[f"({kind})"] += int(rest)
-        code, _, errors = child.ended(process, 5)
+        code, _, errors = child.ended(process, 5 * attempt.patience)
         if code == 0 and number >= count:
             break
         how = "hangs" if code in (None, -signal.SIGKILL) else f"ends by {code}"

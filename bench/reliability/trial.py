@@ -24,6 +24,7 @@ class Attempt:
     target: int
     seconds: float
     random: random.Random
+    patience: float = 1  # multiplies the limits of seconds, as on a busy machine
     inputs: int = 0
     failures: list[str] = dataclasses.field(default_factory=list)
     failed: int = 0
