@@ -126,7 +126,7 @@ def test_the_rendezvous_uses_the_launchers_address() -> None:
 
 
 def take_part(rank: int, count: int, run: str, turns: int, said: Any) -> None:
-    rendezvous = Rendezvous(place(rank, count, run), 60)
+    rendezvous = Rendezvous(place(rank, count, run), 300)
     rendezvous.arrive()
     values = []
     for turn in range(turns):
@@ -136,14 +136,14 @@ def take_part(rank: int, count: int, run: str, turns: int, said: Any) -> None:
         values.append("nobody is gone")
     except Gone as gone:
         values.append(str(gone))
-    last, missing = rendezvous.gather(rank, 60)
+    last, missing = rendezvous.gather(rank, 300)
     said.put((rank, values, last, [str(gone) for gone in missing]))
     rendezvous.leave("has ended")
     rendezvous.clear()
 
 
 def take_part_and_die(rank: int, count: int, run: str, turns: int) -> None:
-    rendezvous = Rendezvous(place(rank, count, run), 60)
+    rendezvous = Rendezvous(place(rank, count, run), 300)
     rendezvous.arrive()
     for turn in range(turns):
         rendezvous.exchange([rank, turn])
@@ -164,7 +164,7 @@ def test_ranks_exchange_values_and_notice_a_death(run_name: str) -> None:
         process.start()
     told = sorted(said.get(timeout=300) for _ in range(2))
     for process in ranks:
-        process.join(60)
+        process.join(300)
     for _, values, last, missing in told:
         assert values[:20] == [[[r, turn] for r in range(3)] for turn in range(20)]
         assert values[20] == "rank 2 has died"
@@ -184,13 +184,13 @@ def test_leftovers_of_an_earlier_run_are_ignored(run_name: str) -> None:
     for process in dead:
         process.start()
     for process in dead:
-        process.join(60)
+        process.join(300)
     ranks = [start.Process(target=take_part, args=(r, 2, run_name, 3, said)) for r in (0, 1)]
     for process in ranks:
         process.start()
     told = [said.get(timeout=300) for _ in range(2)]
     for process in ranks:
-        process.join(60)
+        process.join(300)
     assert all(values[3] == "nobody is gone" and not missing for _, values, _, missing in told)
 
 

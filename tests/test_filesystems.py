@@ -119,7 +119,7 @@ def test_many_reads_run_concurrently(fs: Any, pictures: Path) -> None:
         arrived.append(number)
         if len(arrived) >= 4:
             met.set()
-        met.wait(20)  # until four are waiting here at the same time
+        met.wait(300)  # until four are waiting here at the same time
 
     fs.fault = meets
     assert len(images_of(source, threads=1)) == 40

@@ -26,7 +26,7 @@ loader = hr.Loader([{{"x": i}} for i in range(4)], [step], batch_size=1)
 state = loader.state_dict()
 iterator = iter(loader)
 threading.Thread(target=lambda: next(iterator), daemon=True).start()
-assert reached.wait(60)
+assert reached.wait(300)
 threading.excepthook = lambda _: None  # the thread's iteration is ended by what follows
 try:
     print("stuck", flush=True)
@@ -88,7 +88,7 @@ def consume():
     for _ in loader: pass
 thread = threading.Thread(target=consume, daemon=True)
 thread.start()
-assert waits.wait(60)
+assert waits.wait(300)
 time.sleep(0.2)
 """
 
@@ -124,7 +124,7 @@ inside = threading.Event()
 iterator = iter(hr.Loader(Nested(), batch_size=8))
 next(iterator)
 inside.clear()
-assert inside.wait(60)
+assert inside.wait(300)
 """
 
 
@@ -170,7 +170,7 @@ import headrace as hr
 
 def step(x):
     reached.set()
-    released.wait(60)
+    released.wait(300)
     return x
 
 reached, released = threading.Event(), threading.Event()
@@ -184,7 +184,7 @@ def handler(*_):
 
 signal.signal(signal.SIGTERM, handler)
 def send():
-    reached.wait(60)
+    reached.wait(300)
     os.kill(os.getpid(), signal.SIGTERM)
 threading.Thread(target=send).start()
 try:

@@ -255,7 +255,7 @@ def test_a_long_wait_names_its_stage() -> None:
     release = threading.Event()
 
     def slow(image: np.ndarray) -> np.ndarray:
-        release.wait(20)
+        release.wait(300)
         return image
 
     loader = hr.Loader([np.zeros((3, 4, 4), np.uint8)], [slow], batch_size=1, patience=0.1)

@@ -115,7 +115,7 @@ def test_a_wait_in_progress_counts_before_it_ends() -> None:
     def batches() -> Iterator[int]:
         yield 1
         begun.set()
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         yield 2
 
     def loop() -> None:
@@ -124,7 +124,7 @@ def test_a_wait_in_progress_counts_before_it_ends() -> None:
 
     thread = threading.Thread(target=loop)
     thread.start()
-    assert begun.wait(60)
+    assert begun.wait(300)
     clock.now += 30.0
     seen = meter.figures()
     assert seen.waiting == pytest.approx(30.0) and seen.wait_share == pytest.approx(1.0)
@@ -434,7 +434,7 @@ def test_ctrl_c_ends_it_cleanly() -> None:
         assert process.stdout.readline() == "runs\n"
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "Endless 1 True\n"
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
 
 
 def test_a_watch_that_is_never_closed_ends_with_the_process() -> None:
