@@ -440,15 +440,19 @@ def test_the_command_refuses_invalid_arguments(
 
 
 def test_a_sweep_tries_workers_and_the_other_settings_of_a_dataloader() -> None:
-    report = hr.doctor(make_dataloader(), nothing, seconds=SHORT, skip=["remedies"], sweep=True)
-    tried = [(point["workers"], point.get("setting")) for point in report.sweep]
-    cores = len(os.sched_getaffinity(0))
-    assert tried[: 1 + cores] == [(count, None) for count in range(1 + cores)]
-    assert [setting for _, setting in tried[1 + cores :]] == [
-        "prefetch_factor=4",
-        "persistent_workers=True",
-    ]
-    assert "prefetch_factor=4" in str(report)
+    def check(seconds: float) -> None:
+        given: dict[str, Any] = {"skip": ["remedies"], "sweep": True}
+        report = hr.doctor(make_dataloader(), nothing, seconds=seconds, **given)
+        tried = [(point["workers"], point.get("setting")) for point in report.sweep]
+        cores = len(os.sched_getaffinity(0))
+        assert tried[: 1 + cores] == [(count, None) for count in range(1 + cores)]
+        assert [setting for _, setting in tried[1 + cores :]] == [
+            "prefetch_factor=4",
+            "persistent_workers=True",
+        ]
+        assert "prefetch_factor=4" in str(report)
+
+    with_longer_limits(check, LONGER)
 
 
 def test_a_recreated_dataloader_keeps_its_arguments() -> None:

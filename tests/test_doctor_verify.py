@@ -20,6 +20,7 @@ from headrace.insight.model.verified import Verified
 from headrace.insight.probes.ours import Anatomy, Price
 from headrace.insight.remedies import applying, verify
 from headrace.insight.report.text import verified_lines
+from timing import with_longer_limits
 
 import headrace as hr
 from headrace import transforms as T
@@ -209,13 +210,15 @@ def test_an_iterable_is_prefetched() -> None:
 
 
 def test_the_doctor_verifies_and_reports() -> None:
-    with loader_of() as loader:
-        report = hr.doctor(
-            loader, lambda batch: time.sleep(1e-4), seconds=1, verify=True, skip=["cold", "samples"]
-        )
-    assert report.verified is not None
-    assert report.json()["verified"]["name"] == report.verified.name
-    assert "A remedy applied" in str(report)
+    def check(seconds: float) -> None:
+        with loader_of() as loader:
+            given: dict[str, Any] = {"verify": True, "skip": ["cold", "samples"]}
+            report = hr.doctor(loader, lambda batch: time.sleep(1e-4), seconds=seconds, **given)
+        assert report.verified is not None
+        assert report.json()["verified"]["name"] == report.verified.name
+        assert "A remedy applied" in str(report)
+
+    with_longer_limits(check, (1, 4, 16))
 
 
 def test_a_report_without_verification_has_no_result() -> None:
