@@ -15,6 +15,7 @@ from PIL import Image
 import headrace as hr
 
 torch = pytest.importorskip("torch")
+torchvision = pytest.importorskip("torchvision")
 timm_data = pytest.importorskip("timm.data")
 from headrace.trainers.timm import create_naflex_loader  # noqa: E402
 
@@ -92,6 +93,51 @@ def test_evaluation_batches_equal_those_of_timm(root: Path) -> None:
     theirs = timm_data.create_naflex_loader(dataset_of(root), **options)
     ours = create_naflex_loader(dataset_of(root), verbose=False, **options)
     assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs, strict=True):
+        assert_same(one, other)
+
+
+class Plain:
+    """A dataset of one's own, without an attribute ``transform``."""
+
+    def __init__(self, root: Path) -> None:
+        self.files = sorted(root.rglob("*.jpg"))
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Any:
+        return Image.open(self.files[index]).convert("RGB"), index
+
+
+class InMemory(Plain):
+    def __getitem__(self, index: int) -> Any:
+        return Image.new("RGB", (20, 20 + index)), index
+
+
+def test_datasets_of_ones_own_are_taken_if_they_open_files(root: Path) -> None:
+    options = options_of(no_aug=True)
+    theirs = timm_data.create_naflex_loader(Plain(root), **options)
+    ours = create_naflex_loader(Plain(root), verbose=False, **options)
+    assert not ours.report.python, str(ours.report)
+    for one, other in zip(ours, theirs, strict=True):
+        assert_same(one, other)
+    with pytest.raises(hr.ConfigError, match=r"HR0850.*stay in Python.*from memory"):
+        create_naflex_loader(InMemory(root), verbose=False, **options)
+
+
+def test_a_transform_that_the_dataset_has_comes_first(root: Path) -> None:
+    """As in timm's own loader, which applies its transforms to what the dataset returns. All images
+    have one size here, and so many patches."""
+
+    def dataset() -> Any:
+        made = dataset_of(root)
+        made.transform = torchvision.transforms.CenterCrop(30)
+        return made
+
+    options = options_of(no_aug=True)
+    theirs = timm_data.create_naflex_loader(dataset(), **options)
+    ours = create_naflex_loader(dataset(), verbose=False, **options)
     for one, other in zip(ours, theirs, strict=True):
         assert_same(one, other)
 

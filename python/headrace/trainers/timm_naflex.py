@@ -7,26 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-import numpy as np
 from timm import data
-from timm.data.naflex_transforms import Patchify
 
-from headrace import _core
-from headrace import transforms as T
+from headrace.errors import Error
 from headrace.loader import Loader
 from headrace.migrate.known_dataset import Dataset as Translated
 from headrace.migrate.known_dataset import Told
 from headrace.migrate.pipeline import Parts, parts_of
 from headrace.migrate.report import NATIVE, PYTHON, Report
 from headrace.migrate.resolved import resolved
-from headrace.migrate.seeding import seeded
-from headrace.sampling import Batches, Records, Sampling
 from headrace.trainers import MISFIT
+from headrace.trainers.timm_patches import PatchForm
+from headrace.trainers.timm_schedule import Evaluation, FixedBatches, Key, Training, digest
 
 _AHEAD = 4  # batches whose loaders run ahead
 _STATE = ("epoch", "batch", "schedule")
@@ -57,18 +53,6 @@ def create_naflex_loader(
     return loader
 
 
-class _Key(NamedTuple):
-    """What all records of a batch have in common."""
-
-    seq_len: int
-    patch: int  # index of the patch size
-
-
-class _Planned(NamedTuple):
-    key: _Key
-    records: list[int]
-
-
 class _Transformed:
     """Records of a dataset that has no attribute ``transform``."""
 
@@ -83,91 +67,15 @@ class _Transformed:
         return self.transform(image), label
 
 
-def _with_transform(dataset: Any, transform: Any) -> Any:
+def _with_transform(dataset: Any, transform: Any, joined: bool) -> Any:
+    """The dataset with this transform: after its own one if ``joined``, else instead of it."""
     if not hasattr(dataset, "transform"):
-        return _Transformed(dataset, transform)
+        about = {"__module__": type(dataset).__module__}  # it is traced like the user's classes
+        return type("Transformed", (_Transformed,), about)(dataset, transform)
     copied = copy.copy(dataset)
-    copied.transform = transform
+    before = dataset.transform if joined else None
+    copied.transform = transform if before is None else type(transform)([before, transform])
     return copied
-
-
-class _Training:
-    """The batches of each epoch as timm's NaFlexMapDatasetWrapper plans them."""
-
-    def __init__(self, wrapper: Any) -> None:
-        if wrapper.mixup_fn is not None:
-            raise MISFIT.error(
-                "mixup_fn mixes images of different sizes, which this loader does not",
-                hint="mixup_fn=None, or timm's own create_naflex_loader",
-            )
-        self.wrapper, self.base = wrapper, wrapper.base_dataset
-        self.transforms = {_Key(*key): each for key, each in wrapper.transforms.items()}
-        self.patches = list(wrapper.patch_sizes)
-        self.is_flat = not wrapper.variable_patch_size
-        self.seed, self.rank = int(wrapper.seed), int(wrapper.rank)
-        self.epoch = int(wrapper.shared_epoch.value)
-
-    def batches(self, epoch: int) -> list[_Planned]:
-        planned = self.wrapper._prepare_epoch_batches(epoch)
-        return [_Planned(_Key(seq_len, patch), rows) for seq_len, patch, rows in planned]
-
-    def __len__(self) -> int:
-        return len(self.wrapper)
-
-    def identity(self) -> Any:
-        w = self.wrapper
-        return [w.world_size, w.seed, w.shuffle, w._canonical_batch_schedule, w.patch_size_probs]
-
-
-class _Evaluation:
-    """All records in order, with one sequence length."""
-
-    seed = rank = epoch = 0
-    is_flat = True
-
-    def __init__(self, loader: Any) -> None:
-        dataset = self.base = loader.dataset
-        *steps, patchify = dataset.transform.transforms
-        assert isinstance(patchify, Patchify)
-        composed = copy.copy(dataset.transform)
-        composed.transforms = steps
-        self.key = _Key(loader.collate_fn.max_seq_len, 0)
-        self.transforms = {self.key: composed}
-        self.patches = [patchify.patch_size]
-        self._order = [int(index) for index in loader.sampler]
-        self._size: int = loader.batch_size
-
-    def batches(self, epoch: int) -> list[_Planned]:
-        begins = range(0, len(self._order), self._size)
-        return [_Planned(self.key, self._order[at : at + self._size]) for at in begins]
-
-    def __len__(self) -> int:
-        return -(-len(self._order) // self._size)
-
-    def identity(self) -> Any:
-        return [len(self._order), self._size]
-
-
-class _Fixed(Sampling):
-    """These batches of record indices, in every epoch."""
-
-    def __init__(self, batches: Sequence[Sequence[int]]) -> None:
-        self._sizes = [len(batch) for batch in batches]
-        self._order = np.fromiter((i for batch in batches for i in batch), np.int64)
-
-    def engine(self, source: Records, shuffle: bool, batches: Batches) -> _core.Sampler:
-        def order(seed: int, epoch: int) -> Any:
-            return self._order
-
-        fingerprint = _digest(self._sizes, self._order.tobytes())
-        count = len(self._order)
-        text = "timm's schedule"
-        return _core.asked(order, len(source), count, self._sizes, fingerprint, text)
-
-
-def _digest(*described: Any) -> int:
-    digest = hashlib.blake2b(repr(described).encode(), digest_size=7).digest()
-    return int.from_bytes(digest, "little")
 
 
 class NaFlexLoader:
@@ -178,31 +86,32 @@ class NaFlexLoader:
         prefetched = theirs if inner is not theirs else None
         wrapped = inner.dataset
         is_training = isinstance(wrapped, data.NaFlexMapDatasetWrapper)
-        self._plan: Any = _Training(wrapped) if is_training else _Evaluation(inner)
-        self._form = _Form(self._plan, prefetched, _is_channels_last(wrapped))
+        self._plan: Any = Training(wrapped) if is_training else Evaluation(inner)
+        self._form = PatchForm(self._plan, prefetched, _is_channels_last(wrapped))
         self.report = Report(f"NaFlex loader over {type(self._plan.base).__name__}")
         self._translated: Translated | None = None
         self._keys = list(self._plan.transforms)
-        self._steps: dict[_Key, list[Any]] = {}
+        self._steps: dict[Key, list[Any]] = {}
         for key, transform in self._plan.transforms.items():
             self._translate(key, transform, self.report if check else None)
         self._on_error = on_error
         self._memory: int | None = None
+        self._memory = self._memory_of_each()
         self.dataset = Dataset(self, wrapped)
         self.sampler = self.batch_sampler = self.dataset
         self._epoch, self._batch = self._plan.epoch, 0
         self._is_placed = True  # whether the next iteration begins exactly there
         self._running: Iterator[Any] | None = None
-        self._schedule = _digest(len(self._plan.base), self._plan.identity(), self._plan.patches)
+        self._schedule = digest(len(self._plan.base), self._plan.identity(), self._plan.patches)
 
-    def _translate(self, key: _Key, transform: Any, report: Report | None) -> None:
+    def _translate(self, key: Key, transform: Any, report: Report | None) -> None:
         first = self._translated
+        dataset = _with_transform(self._plan.base, transform, self._plan.is_training)
         if first is not None and first.transform is not None:  # only the transform differs
             translated = copy.copy(first)
-            translated.transform = transform
+            translated.transform = dataset.transform
             parts = parts_of(translated)
         else:
-            dataset = _with_transform(self._plan.base, transform)
             told = Told(None, False, None, False)
             translated, parts = resolved(dataset, told, True, report, {})
         if first is None:
@@ -227,6 +136,38 @@ class NaFlexLoader:
         lengths = ", ".join(str(each) for each in dict.fromkeys(k.seq_len for k in self._keys))
         edges = ", ".join(str(edge) for edge, _ in self._plan.patches)
         self.report.add(f"sequence lengths {lengths}, patch sizes {edges}", NATIVE)
+
+    def _loader(self, key: Key, batches: list[list[int]]) -> Loader:
+        assert self._translated is not None
+        return Loader(
+            self._translated.source,
+            self._steps[key],
+            sampler=FixedBatches(batches),
+            seed=digest(self._plan.seed, self._plan.rank, key),
+            shard=False,
+            ragged="pad",
+            pad_to_multiple_of=key.seq_len,
+            fields=("patches", "patch_coord", self._form.fields[1]),
+            on_error=self._on_error,
+            memory_limit=self._memory,
+            **self._translated.options,
+        )
+
+    def _memory_of_each(self) -> int:
+        """The default of memory_limit, divided. Raises ConfigError HR0850 for a dataset whose
+        images are not read from files.
+        """
+        assert self._translated is not None
+        try:
+            with self._loader(self._keys[0], [[0]]) as first:
+                return int(first.stats()["memory_limit"]) // len(self._keys)
+        except Error as reason:
+            if not self._translated.steps:
+                raise
+            raise MISFIT.error(
+                f"records of {self._translated.name} stay in Python: {self._translated.note}",
+                hint="a dataset that opens image files, or timm's own create_naflex_loader",
+            ) from reason
 
     @property
     def epoch(self) -> int:
@@ -278,12 +219,12 @@ class NaFlexLoader:
 
     def _of_epoch(self, epoch: int, begin: int) -> Iterator[Any]:
         planned = self._plan.batches(epoch)
-        of_key: dict[_Key, list[list[int]]] = {}
+        of_key: dict[Key, list[list[int]]] = {}
         for key, records in planned:
             of_key.setdefault(key, []).append(records)
         done = Counter(key for key, _ in planned[:begin])
         with contextlib.ExitStack() as loaders:
-            runs: dict[_Key, Iterator[Any]] = {}
+            runs: dict[Key, Iterator[Any]] = {}
             for number in range(begin, len(planned)):
                 for key, _ in planned[number : number + _AHEAD]:
                     if key not in runs:
@@ -292,32 +233,12 @@ class NaFlexLoader:
                         runs[key] = iter(view)
                 batch = next(runs[planned[number].key])
                 self._epoch, self._batch, self._is_placed = epoch, number + 1, False
-                draws = _digest(self._plan.seed, self._plan.rank, epoch, number)
+                draws = digest(self._plan.seed, self._plan.rank, epoch, number)
                 yield self._form.theirs(batch, planned[number].key, draws)
         self._place(epoch + 1, 0)
 
-    def _view(self, key: _Key, batches: list[list[int]], epoch: int, done: int) -> Any:
-        seed = _digest(self._plan.seed, self._plan.rank, key)
-        assert self._translated is not None
-        loader = Loader(
-            self._translated.source,
-            self._steps[key],
-            sampler=_Fixed(batches),
-            seed=seed,
-            shard=False,
-            ragged="pad",
-            pad_to_multiple_of=key.seq_len,
-            pad_value={"patch_coord": 0},
-            fields=("patches", "patch_coord", self._form.fields[1]),
-            on_error=self._on_error,
-            memory_limit=self._memory,
-            **self._translated.options,
-        )
-        if self._memory is None:
-            self._memory = int(loader.stats()["memory_limit"]) // len(self._steps)
-            loader.close()
-            return self._view(key, batches, epoch, done)
-        view = loader.torch(self._form.device, batch="dict")
+    def _view(self, key: Key, batches: list[list[int]], epoch: int, done: int) -> Any:
+        view = self._loader(key, batches).torch(self._form.device, batch="dict")
         place = {"epoch": epoch, "batch": done, "bad_records": 0}
         view.load_state_dict({**view.state_dict(), **place})
         return view
@@ -345,73 +266,6 @@ class Dataset:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._dataset, name)
-
-
-class _Form:
-    """From finished batches to timm's."""
-
-    fields = ("image", "label")
-
-    def __init__(self, plan: Any, prefetched: Any, channels_last: bool) -> None:
-        self.device = None if prefetched is None else prefetched.device
-        self._plan, self._channels_last = plan, channels_last
-        self._prefetched = prefetched
-        if prefetched is not None:
-            self._mean, self._std = (
-                each.detach().float().cpu().flatten() for each in (prefetched.mean, prefetched.std)
-            )
-
-    def _edge(self, key: _Key) -> int:
-        height, width = self._plan.patches[key.patch]
-        if height != width:
-            raise MISFIT.error(
-                f"patches of {height} x {width} pixels are not square",
-                hint="one number as patch_size, or timm's own create_naflex_loader",
-            )
-        return int(height)
-
-    def steps(self, key: _Key) -> list[Any]:
-        """What follows timm's transforms of an image."""
-        edge = self._edge(key)
-        steps = []
-        if self._prefetched is not None:
-            steps = [T.ToDtype("float32"), T.Normalize(self._mean.tolist(), self._std.tolist())]
-        patches, coordinates = [T.Patchify(edge)], [T.PatchCoordinates(edge)]
-        return [*steps, T.Fork(self.fields[0], patches=patches, patch_coord=coordinates)]
-
-    def theirs(self, batch: dict[str, Any], key: _Key, draws: int) -> Any:
-        """The batch in the form of NaFlexCollator and NaFlexPrefetchLoader."""
-        patches, valid = batch["patches"], batch["patches_mask"]
-        edge = self._edge(key)
-        if self._prefetched is not None:  # timm pads with black pixels before it normalizes
-            black = (-self._mean / self._std).to(patches.device, patches.dtype)
-            patches[~valid] = black.repeat(edge * edge)
-            patches = self._erased(patches, batch, draws)
-        channels = patches.shape[-1] // (edge * edge)
-        if not self._channels_last:
-            patches = patches.unflatten(-1, (edge * edge, channels)).transpose(-2, -1).flatten(-2)
-        if not self._plan.is_flat:
-            inner = (edge, edge, channels) if self._channels_last else (channels, edge, edge)
-            patches = patches.unflatten(-1, inner)
-        theirs = {
-            "patches": patches,
-            "patch_coord": batch["patch_coord"],
-            "patch_valid": valid,
-            "seq_len": key.seq_len,
-        }
-        return theirs, batch[self.fields[1]]
-
-    def _erased(self, patches: Any, batch: dict[str, Any], draws: int) -> Any:
-        """timm's erasing of patches, with draws of this batch, in its dtype."""
-        patches = patches.to(self._prefetched.img_dtype)
-        if self._prefetched.random_erasing is None:
-            return patches
-        pixels = patches.unflatten(-1, (-1, len(self._mean)))
-        with seeded(draws & 0x7FFFFFFF):
-            erased = self._prefetched.random_erasing(
-                pixels, patch_coord=batch["patch_coord"], patch_valid=batch["patches_mask"]
-            )
-        return erased.flatten(-2)
 
 
 __all__ = ["NaFlexLoader", "create_naflex_loader"]
