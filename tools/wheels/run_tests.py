@@ -4,9 +4,10 @@
     python tools/wheels/run_tests.py [--wheel FILE]... [TEST...]
 
 The wheels of build/wheels/dist, or the given ones, are installed with pip in an environment of
-their own (build/wheels/tested), next to what the tests compare with. Left out are tests about the
-checkout instead of the package; the command lists them with the reason. Tests that need another
-package that is not installed there, such as torch, skip themselves.
+their own (build/wheels/tested), next to what the tests compare with: some 3 GB where pip picks the
+torch for CUDA (PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu offers it one of 0.2 GB).
+Left out are tests about the checkout instead of the package; the command lists them with the
+reason. Tests that need a further package, such as torchvision, skip themselves.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from places import CHECKOUT, DIST, WORK
 
 ENVIRONMENT = WORK / "tested"
 REQUIREMENTS = CHECKOUT / "tools" / "requirements"
+COMPARED = ("test", "torch")
 # By path below tests/, a file, a folder, or a test in a file (FILE::TEST).
 BUILDS = "builds the checkout"
 SOURCES = "checks the sources, which any build shares"
@@ -61,15 +63,16 @@ def python(*arguments: str | Path) -> int:
 
 
 def install(wheels: list[Path]) -> None:
-    """The packages of requirements/test.txt stay from one run to the next, the wheels do not."""
-    files = ("test", "demo")
-    wanted = "".join((REQUIREMENTS / f"{name}.txt").read_text() for name in files) + sys.version
+    """What the tests compare with stays from one run to the next, the wheels do not."""
+    texts = [(REQUIREMENTS / f"{name}.txt").read_text() for name in ("demo", *COMPARED)]
+    wanted = "".join([*texts, sys.version])
     stamp = ENVIRONMENT / "installed"
     if not stamp.exists() or stamp.read_text() != wanted:
         shutil.rmtree(ENVIRONMENT, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True)
-        if python("-m", "pip", "install", "-q", "-r", REQUIREMENTS / "test.txt"):
-            raise SystemExit("the packages of tools/requirements/test.txt cannot be installed")
+        for name in COMPARED:
+            if python("-m", "pip", "install", "-q", "-r", REQUIREMENTS / f"{name}.txt"):
+                raise SystemExit(f"what tools/requirements/{name}.txt lists cannot be installed")
         stamp.write_text(wanted)
     python("-m", "pip", "uninstall", "-q", "-y", "headrace", "headrace-media")
     if python("-m", "pip", "install", "-q", "--no-deps", *wheels):
@@ -95,7 +98,7 @@ def main() -> int:
     lines = [f"  {name}: {why}" for name, why in LEFT_OUT.items()]
     print("Left out:", *lines, sep="\n", flush=True)
     return python(
-        *("-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"),
+        *("-m", "pytest", "-q", "-rsfE", "-p", "no:cacheprovider"),
         *("-n", os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", "2"), "--dist", "loadfile"),
         *("--max-worker-restart", "0", "--junitxml", WORK / "tested.xml"),
         *options_of(LEFT_OUT),
