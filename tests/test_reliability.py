@@ -254,7 +254,7 @@ def test_the_page_has_each_target_with_its_figure_or_not_measured(
     ]
     for result in (
         result_of("sunk", failed=1, failures=["ship 2: sank"], figures={"deepest_metres": 11_000}),
-        result_of("afloat"),
+        result_of("afloat", figures={"short_of_the_target": "too slow"}),
         result_of("skipped", inputs=0, figures={"not_run": "no sea"}),
     ):
         page.keep(result, tmp_path / "kept")
@@ -264,7 +264,8 @@ def test_the_page_has_each_target_with_its_figure_or_not_measured(
     assert "- `sunk`: ship 2: sank" in text
     cells = "| `./dev reliability sunk` | 3 of 5 ships, 1 failed | 2026-01-01 | `abc` |\n"
     assert text.count(cells) == 2
-    assert "| | | `./dev reliability afloat` | 3 of 5 ships, 0 failed |" in text
+    short = "3 of 5 ships, 0 failed; short of the target: too slow |"
+    assert f"| | | `./dev reliability afloat` | {short}" in text
     assert "`skipped`" not in text
     unmeasured = text.count("| | not measured | | |\n")
     assert unmeasured == len(page.TARGETS) - 2

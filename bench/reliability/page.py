@@ -102,7 +102,9 @@ def target_rows(target: str, measured: Iterable[tuple[Trial, Mapping[str, Any]]]
     if not found:
         yield f"{stated}| | not measured | | |\n"
     for result in found:
-        yield f"{stated}| `{result['command']}` | {tried(result)}, {result['failed']:,} failed "
+        short = result["figures"].get("short_of_the_target")
+        short = f"; short of the target: {short}" if short else ""
+        yield f"{stated}| `{result['command']}` | {tried(result)}, {result['failed']:,} failed{short} "
         yield f"| {result['date']} | `{result['commit']}` |\n"
         stated = "| | "
 
