@@ -103,8 +103,9 @@ def target_rows(target: str, measured: Iterable[tuple[Trial, Mapping[str, Any]]]
         yield f"{stated}| | not measured | | |\n"
     for result in found:
         short = result["figures"].get("short_of_the_target")
-        short = f"; short of the target: {short}" if short else ""
-        yield f"{stated}| `{result['command']}` | {tried(result)}, {result['failed']:,} failed{short} "
+        figure = f"{tried(result)}, {result['failed']:,} failed"
+        figure += f"; short of the target: {short}" if short else ""
+        yield f"{stated}| `{result['command']}` | {figure} "
         yield f"| {result['date']} | `{result['commit']}` |\n"
         stated = "| | "
 
