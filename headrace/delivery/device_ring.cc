@@ -2,6 +2,7 @@
 #include "headrace/delivery/device_ring.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "headrace/base/error.h"
@@ -46,6 +47,9 @@ Slab DeviceRing::take(size_t bytes, bool beyond) {
   Slab slab;
   {
     MutexLock lock(mutex_);
+    // give_back(), which destructors call, must not have to allocate.
+    free_.reserve(static_cast<size_t>(slabs_) + 1);
+    leaving_.reserve(leaving_.size() + static_cast<size_t>(out_) + 1);
     free_idle();
     const bool any = out_ < slabs_;
     if (!any && !beyond) return {};
@@ -123,15 +127,32 @@ void DeviceRing::on_return(std::function<void()> call) {
 DeviceLease::DeviceLease(std::shared_ptr<DeviceRing> ring, Slab slab)
     : ring_(std::move(ring)), slab_(std::move(slab)) {}
 
+std::shared_ptr<DeviceLease> make_lease(std::shared_ptr<DeviceRing> ring, Slab slab) {
+  try {
+    return std::make_shared<DeviceLease>(ring, std::move(slab));
+  } catch (...) {  // before the slab was moved
+    ring->give_back(std::move(slab));
+    throw;
+  }
+}
+
 DeviceLease::~DeviceLease() {
-  if (ready_) slab_.busy.push_back(ready_);
+  // Where memory for an event is refused, the host waits instead. Other exceptions: the device has
+  // failed, and reports that at its next use; it no longer reads this memory.
+  const auto fenced = [](auto&& fence, auto&& wait) {
+    try {
+      try {
+        fence();
+      } catch (const std::bad_alloc&) {
+        wait();
+      }
+    } catch (const std::exception&) {
+    }
+  };
+  if (ready_) fenced([&] { slab_.busy.push_back(ready_); }, [&] { ready_->wait_on_host(); });
   MutexLock lock(mutex_);
   for (const StreamPtr& user : users_) {
-    try {
-      slab_.busy.push_back(user->record());
-    } catch (const Exception&) {
-      // The device has failed, and reports that at its next use: it no longer reads this memory.
-    }
+    fenced([&] { slab_.busy.push_back(user->record()); }, [&] { user->synchronize(); });
   }
   ring_->give_back(std::move(slab_));
 }

@@ -101,4 +101,7 @@ class DeviceLease {
 // little in size do not make it grow each time.
 inline size_t with_headroom(size_t bytes) { return (bytes + bytes / 8 + 4095) / 4096 * 4096; }
 
+// Returns the slab to its ring if memory for the lease is refused.
+std::shared_ptr<DeviceLease> make_lease(std::shared_ptr<DeviceRing> ring, Slab slab);
+
 }  // namespace headrace

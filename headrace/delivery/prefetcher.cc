@@ -78,13 +78,19 @@ void Prefetcher::stop(const std::function<void()>& interrupted) {
     if (interrupted) interrupted();
   }
   if (ended.joinable()) ended.join();
-  std::deque<Ready> dropped;  // leases are released without the lock
   std::unique_ptr<BatchFeed> feed;
-  MutexLock lock(mutex_);
-  if (!stopping_) return;  // another run has begun in the meantime
-  dropped.swap(ready_);
-  feed.swap(feed_);
-  failure_ = nullptr;
+  while (true) {
+    std::optional<Ready> dropped;  // leases are released without the lock; a deque would allocate
+    MutexLock lock(mutex_);
+    if (!stopping_) return;  // another run has begun in the meantime
+    if (ready_.empty()) {
+      feed.swap(feed_);
+      failure_ = nullptr;
+      return;
+    }
+    dropped.emplace(std::move(ready_.front()));
+    ready_.pop_front();
+  }
 }
 
 void Prefetcher::feed_all() {

@@ -257,7 +257,7 @@ std::shared_ptr<DeviceLease> Prefetcher::lease_of(const std::shared_ptr<DeviceRi
         MutexLock lock(mutex_);
         ++stats_.beyond;
       }
-      return std::make_shared<DeviceLease>(ring, std::move(slab));
+      return make_lease(ring, std::move(slab));
     }
     MutexLock lock(mutex_);
     if (!stopping_ && !(consumer_waits_ && ready_.empty())) changed_.wait_for(mutex_, kWaitSlice);

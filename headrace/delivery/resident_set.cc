@@ -115,7 +115,7 @@ void ResidentSet::load(Table& table) {
   table.streamed = values + bytes;
   // A ring for this slab alone, because a ring knows how to free memory that is still being read.
   auto ring = std::make_shared<DeviceRing>(device_, 1);
-  table.data = std::make_shared<DeviceLease>(std::move(ring), std::move(slab));
+  table.data = make_lease(std::move(ring), std::move(slab));
   table.data->set_ready(stream_->record());
   if (!is_partial()) table.field.owner = nullptr;  // the host's memory is no longer needed
 }
@@ -228,7 +228,7 @@ std::shared_ptr<DeviceLease> ResidentSet::lease_of(Table& table, int64_t slab_ro
     slab = table.batches->take(bytes, *stream_, true);
     beyond_ += std::max<int64_t>(slab_rows / options_.batch_rows, 1);
   }
-  return std::make_shared<DeviceLease>(table.batches, std::move(slab));
+  return make_lease(table.batches, std::move(slab));
 }
 
 void ResidentSet::fill(const Table& table, uint8_t* to, uint8_t*& stage) {
