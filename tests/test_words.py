@@ -46,6 +46,12 @@ def check(root: Path) -> tuple[int, str]:
         ("Each record comes once.", "record comes once", "say is delivered"),
         ("Supported are Opus and Vorbis.", "Supported are", "subject first"),
         ("The same at every level.", "at every level", "say SIMD level"),
+        ("Convert it, or leave it out.", "or leave it out", "say skip"),
+        ("Its data goes beyond the file.", "goes beyond", "say extends beyond"),
+        ("The index is made again.", "is made again", "say recreate"),
+        ("It reads so many records.", "so many records", "this number of"),
+        ("The offset is that of the one before.", "is that of", "same as"),
+        ("It can be read once only.", "once only", "only once"),
     ],
 )
 def test_each_rejected_wording_has_its_reason(
@@ -78,6 +84,7 @@ def test_each_rejected_wording_has_its_reason(
         ("headrace/a.cc", "// Its order is that of the file.\n", "is that of", "same as"),
         ("python/a.py", '"""As Caffe; sizes as OpenCV has them."""\n', "as OpenCV", "say as in"),
         ("python/a.py", '"""A step. Args: a: time."""\n', ". Args:", "begin a line"),
+        ("python/a.py", 'x = "its header promises 9"\n', "header promises", "say declares"),
         ("python/a.py", "x = 1  # the values are put back\n", "are put back", "say the caller"),
     ],
 )

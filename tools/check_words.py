@@ -134,6 +134,30 @@ RULES = (
         "say must be called, not read yet, will be decoded",
         PROSE,
     ),
+    # A dropped or vague predicate: what happens to the record, and to what extent, stays open.
+    Rule(
+        r"\b(?:or|can|could) leave (?:it|them) out\b",
+        "say skip, omit or exclude",
+        (*DOCS, "message"),
+    ),
+    Rule(r"\bgo(?:es)? beyond\b", "say extends beyond, exceeds"),
+    Rule(
+        r"\b(?:is|are|be) made again\b|\bmakes? (?:it|them|the \w+) again\b",
+        "say recreate, rebuild, recompute, repeat",
+    ),
+    Rule(
+        r"\bheader (?:promises|claims)\b|\bits header says\b",
+        "say declares: a header makes no promise",
+        ("message",),
+    ),
+    # German order or counting: a reader looks for the noun that is missing.
+    Rule(
+        r"\bso many (?:records|bytes|batches|machines|seconds|times|chunks|files|images|threads)\b"
+        r"|\bat least so (?:long|many|much)\b",
+        "say this number of, at least N",
+        PROSE,
+    ),
+    Rule(r"\b(?:that|those) of the one\b|\bonce only\b", "name the thing; say only once", PROSE),
     Rule(r"\S[ ]+Args:", "begin a line: a refilled docstring lost its list", ("message",)),
     Rule(_STIFF_COMMENT, "say the caller, again, next to, requested, continues", ("comment",)),
 )

@@ -354,7 +354,7 @@ TEST(Render, AfterAnErrorTheNextImageIsIntact) {
   EXPECT_EQ(rendered(renderer, good), rendered(renderer, made));
 }
 
-// Makes each allocation of a render fail, one after the other; then renders another image.
+// Makes each allocation of a render fail, one after another; then renders another image.
 void refuse_each(const std::vector<uint8_t>& file, const std::vector<uint8_t>& other) {
   int64_t refused = 0;
   for (bool is_refused = true; is_refused; ++refused) {

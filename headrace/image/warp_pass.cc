@@ -123,7 +123,7 @@ bool takes_nearest(const Warp& warp, bool is_mask) {
   return is_mask || warp.style.interpolation == Filter::kNearest || warp.quarter_turns;
 }
 
-// One part of one picture. Each member makes its rows, one after the other.
+// One part of one picture. Each member makes its rows, one after another.
 class WarpPass::Rows {
  public:
   Rows(WarpPass& memory, const WarpedPicture& picture, std::span<const WarpPatch> patches,

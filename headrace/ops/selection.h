@@ -13,7 +13,7 @@ namespace headrace {
 
 struct Selection {
   std::vector<double> weights;  // one per list, not negative, with a positive sum
-  int count = 1;                // distinct lists to take, drawn one after the other by weight
+  int count = 1;                // distinct lists to take, drawn one after another by weight
   bool shuffled = false;        // in the order drawn; otherwise in list order
 
   // The indices of the lists, in execution order. One random number per draw.

@@ -2,7 +2,7 @@
 // Views of one picture, decoded together.
 //
 // Note [Where views get their pixels]
-// A Fork's views go through their lists one after the other. A step that needs pixels (contrast, a
+// A Fork's views go through their lists one after another. A step that needs pixels (contrast, a
 // blur) would decode the first view before the others' windows are known. So each view first runs
 // the steps that only edit its recipe, its front, and then a kViews step renders them all from one
 // decode (Note [Views that share a decode] in image/render.cc). Draws have separate keys, so the

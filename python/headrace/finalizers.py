@@ -17,8 +17,9 @@ _PAUSE = 0.02  # seconds between two checks of what the main thread runs
 
 
 def on_drop(owner: object, function: Callable[..., object], *arguments: object) -> None:
-    """Calls the function when ``owner`` is dropped, or when the interpreter exits. If a Ctrl-C
-    ends the call, it is made again, and KeyboardInterrupt is raised in the program after it."""
+    """Calls the function when ``owner`` is dropped, or when the interpreter exits. If a Ctrl-C ends
+    the call, it is repeated, and KeyboardInterrupt is raised in the program after it.
+    """
     weakref.finalize(owner, _whole, function, *arguments)
 
 

@@ -27,8 +27,8 @@ import numpy as np
 from headrace import _core, finalizers, twisters
 from headrace.errors import warn
 
-_FIRST = 16  # first batches, between which transforms always wait
-_AGAIN = 2  # so many in later epochs
+_FIRST = 16  # number of first batches, between which transforms always wait
+_AGAIN = 2  # number of such batches in later epochs
 _LOOK = 16  # one batch out of this many is checked afterwards
 _SLICE = 0.05  # seconds between two checks for waiting threads
 _PACKAGE = os.path.dirname(__file__) + os.sep

@@ -16,7 +16,7 @@ namespace frame_ranges_test {
 
 using Ranges = std::vector<PacketRange>;
 
-// Packets of these sizes, one after the other from byte 100 on; a key frame every `gop` packets.
+// Packets of these sizes, one after another from byte 100 on; a key frame every `gop` packets.
 VideoTrack track_of(const std::vector<uint32_t>& sizes, size_t gop,
                     VideoCodec codec = VideoCodec::kAV1) {
   VideoTrack track;

@@ -171,7 +171,7 @@ class ExtensibleArray : ArrayIndex {
       if (super > 100 ||
           __builtin_mul_overflow(uint64_t{1} << (super + 1) / 2, min_elements_, &block_elements) ||
           __builtin_mul_overflow(blocks, block_elements, &all)) {
-        return;  // no dataset has so many chunks
+        return;  // no dataset has this many chunks
       }
       if (super < direct_supers_) {
         for (uint64_t i = 0; i < blocks; ++i) {

@@ -115,7 +115,7 @@ TEST_P(ResizeBatchOn, EveryWindowOfEveryImageEqualsTheReference) {
     to.width = draws.below(6) ? draws.between(1, 50) : 1;
     to.strides = strides_of(to_last, to.channels, to.height, to.width);
 
-    std::vector<uint8_t> pictures;  // of different sizes, one after the other
+    std::vector<uint8_t> pictures;  // of different sizes, one after another
     std::vector<ResizeWindow> windows;
     std::vector<Plane> expected;
     for (int i = draws.between(1, 5); i > 0; --i) {

@@ -200,7 +200,7 @@ void scatter(const List& list, int size, int16_t* out) {
   for (; i < size; ++i) out[list.place[i]] = static_cast<int16_t>(list.value[i]);
 }
 
-// Writes the blocks of these notes to `out`, one after the other.
+// Writes the blocks of these notes to `out`, one after another.
 void extract_blocks(const uint64_t* note, const uint64_t* end, const uint8_t* position,
                     int16_t* out) {
   List list;

@@ -237,7 +237,7 @@ const OpRecord kRandomBBoxCrop{
     .params =
         {{.name = "thresholds",
           .type = ParamType::kFloats,
-          .doc = "Minimum overlaps, of which one is drawn.",
+          .doc = "Minimum overlaps; one of them is drawn.",
           .fallback = std::vector<double>{0.0},
           .minimum = 0,
           .maximum = 1,

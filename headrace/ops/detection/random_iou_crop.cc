@@ -177,7 +177,7 @@ const OpRecord kRandomIoUCrop{
          number("max_aspect_ratio", "The largest width / height of the window.", 2.0, 1e6),
          {.name = "sampler_options",
           .type = ParamType::kFloats,
-          .doc = "Minimum IoUs, of which one is drawn.",
+          .doc = "Minimum IoUs; one of them is drawn.",
           .fallback = std::vector<double>{0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0},
           .minimum = 0,
           .maximum = 1e6,

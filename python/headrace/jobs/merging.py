@@ -33,7 +33,7 @@ _MISSING = declare(
     "data",
     "missing job parts",
     "A job is merged when every part is complete: parts that were never written, or whose files "
-    "have another size (with --verify, other bytes) than their entries state, must be made again. "
+    "have another size (with --verify, other bytes) than their entries state, must be recreated. "
     "`headrace merge DEST --missing` prints their numbers in the form of Slurm's --array.",
 )
 
@@ -46,7 +46,7 @@ def merged(dest: str | os.PathLike[str], verify: bool) -> dict[str, Any]:
         raise _MISSING.error(
             f"{len(absent):,} of {plan['parts']:,} parts are missing in {folder}: "
             f"{in_ranges(absent)}",
-            hint="make them again",
+            hint="recreate them",
         )
     files = [
         {name: entry[name] for name in ("part", "first", "records")} | file
@@ -93,7 +93,7 @@ def in_ranges(numbers: Iterable[int]) -> str:
 def _plan(folder: Path) -> dict[str, Any]:
     plan = read_json(folder / STATE / JOB)
     if plan is None:
-        raise OTHER_JOB.error(f"{folder} is not a job's folder", hint="--part 0/8 begins a job")
+        raise OTHER_JOB.error(f"{folder} is not a job's folder", hint="--part 0/8 starts a job")
     return plan
 
 
@@ -115,8 +115,8 @@ def _entries(
         ):
             if entry.get(what) != expected:
                 raise OTHER_JOB.error(
-                    f"{name} in {folder} has {what}={entry.get(what)!r}, and the job {expected!r}",
-                    hint="make the part again with its file and entry removed",
+                    f"{name} in {folder} has {what}={entry.get(what)!r}, but the job {expected!r}",
+                    hint="remove its file and entry, and recreate the part",
                 )
         if all(_is_there(folder / file["file"], file, verify) for file in entry["files"]):
             entries.append(entry)
@@ -135,12 +135,12 @@ def _check_records(
     for entry in entries:
         if entry["first"] != begin:
             raise OTHER_JOB.error(
-                f"part {entry['part']} in {folder} begins at record {entry['first']:,}, and not at "
+                f"part {entry['part']} in {folder} begins at record {entry['first']:,}, not at "
                 f"{begin:,}"
             )
         begin += entry["records"]
     if begin != plan["records"]:
-        raise OTHER_JOB.error(f"{folder} has {begin:,} records, and the job {plan['records']:,}")
+        raise OTHER_JOB.error(f"{folder} has {begin:,} records, but the job {plan['records']:,}")
 
 
 def _join(path: Path, parts: Iterable[Path]) -> None:

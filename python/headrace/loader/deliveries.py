@@ -18,7 +18,7 @@ from headrace.loader.form import Form
 
 
 class Delivery(Protocol):
-    """Delivers the epochs of one loader to the consumer, one after the other."""
+    """Delivers the epochs of one loader to the consumer, one after another."""
 
     def suits(self, form: Form) -> bool:
         """Whether its batches arrive where the form requires them."""

@@ -25,7 +25,8 @@ _NOT_WRITTEN = declare(
 @contextlib.contextmanager
 def written_to(path: str | os.PathLike[str], resumes: bool = True) -> Iterator[None]:
     """Converts the system's errors while writing below ``path`` to HR0275. resumes: whether the
-    next run continues with what is there."""
+    next run continues with the existing files.
+    """
     try:
         yield
     except Error:

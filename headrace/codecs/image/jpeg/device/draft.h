@@ -30,7 +30,7 @@ struct JpegDeviceDraft {
   int64_t out_bytes() const;
 };
 
-// Makes drafts, one after the other, for one thread: begin() makes everything except the rows'
+// Makes drafts, one after another, for one thread: begin() makes everything except the rows'
 // bytes; write() adds these, if the caller has room for them.
 class JpegDrafting {
  public:
