@@ -208,8 +208,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=30.0, help="of each sound")
-    parser.add_argument("--count", type=int, default=8, help="sounds")
+    parser.add_argument("--seconds", type=float, default=30.0, help="length of each clip")
+    parser.add_argument("--count", type=int, default=8, help="number of clips")
     parser.add_argument("--step", choices=OURS, action="append")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

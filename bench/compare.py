@@ -72,7 +72,11 @@ def parse_arguments() -> argparse.Namespace:
         help="minimum seconds of a turn, in whole epochs",
     )
     parser.add_argument(
-        "--cold", type=int, default=0, metavar="ROUNDS", help="rounds without the page cache"
+        "--cold",
+        type=int,
+        default=0,
+        metavar="ROUNDS",
+        help="number of rounds without the page cache",
     )
     parser.add_argument(
         "--apart",
@@ -81,7 +85,7 @@ def parse_arguments() -> argparse.Namespace:
         help="also measure the pictures with this subsampling separately ('' for none)",
     )
     parser.add_argument(
-        "--peers", default="", help="only those whose name contains one of these (a,b)"
+        "--peers", default="", help="only peers whose name contains one of these (a,b)"
     )
     parser.add_argument(
         "--annotations", type=Path, help="COCO's file of the photos, for " + " and ".join(DETECTION)
@@ -94,7 +98,10 @@ def parse_arguments() -> argparse.Namespace:
             help="the interpreter in which it is installed",
         )
     parser.add_argument(
-        "--micro", type=Path, metavar="BUILD", help="also run the benchmarks built there, one core"
+        "--micro",
+        type=Path,
+        metavar="BUILD",
+        help="also run the single-core benchmarks built in this folder",
     )
     parser.add_argument(
         "--scaling",

@@ -170,7 +170,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--loops", nargs="+", choices=LOOPS, default=LOOPS)
     parser.add_argument("--batch", nargs="+", type=int, default=(128, 32))
     parser.add_argument("--step", nargs="+", choices=STEPS, default=tuple(STEPS))
-    parser.add_argument("--seconds", type=float, default=40.0, help="of each examination")
+    parser.add_argument("--seconds", type=float, default=40.0, help="duration of each examination")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--turn", type=float, default=1.0, help="minimum seconds of a turn, in whole epochs"

@@ -251,7 +251,7 @@ def main() -> None:
     )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--batches", type=int, default=2000, help="of stalls")
+    parser.add_argument("--batches", type=int, default=2000, help="batches of the part 'stalls'")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--path", help=argparse.SUPPRESS)
     parser.add_argument("--rank", help=argparse.SUPPRESS)

@@ -68,7 +68,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="the output folder of compare.py")
     parser.add_argument("documents", nargs="+", type=Path)
-    parser.add_argument("--images", type=Path, default=IMAGES, help="where charts go")
+    parser.add_argument("--images", type=Path, default=IMAGES, help="output folder of the charts")
     args = parser.parse_args()
     report = json.loads((args.run / "imagenet-train.json").read_text())
     for path in args.documents:

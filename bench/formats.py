@@ -47,7 +47,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--photos", type=Path, help="a folder of JPEGs, one folder per class")
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--record-bytes", type=int, default=10_000)
-    parser.add_argument("--cold-records", type=int, default=10_000, help="of 100 kB each")
+    parser.add_argument(
+        "--cold-records", type=int, default=10_000, help="number of records of 100 kB"
+    )
     parser.add_argument(
         "--threads",
         type=int,
@@ -57,7 +59,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, default=128)
     parser.add_argument("--repeat", type=int, default=10, help="number of times to list the photos")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--turn", type=float, default=1.0, metavar="SECONDS", help="of a peer")
+    parser.add_argument("--turn", type=float, default=1.0, metavar="SECONDS", help="turn of a peer")
     for name in OTHERS:
         parser.add_argument(
             f"--python-{name}",

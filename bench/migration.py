@@ -166,7 +166,9 @@ def _size_of(loader: Any) -> int | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("words", nargs="*", help="cases whose names have one of these in them")
+    parser.add_argument(
+        "words", nargs="*", help="only cases whose name contains one of these words"
+    )
     parser.add_argument("--records", type=int, default=240)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()

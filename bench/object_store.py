@@ -369,9 +369,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--latency", type=float, default=0.0, metavar="SECONDS", help="the median")
-    parser.add_argument("--sigma", type=float, default=0.3, help="of the lognormal latency")
-    parser.add_argument("--rate", type=float, default=0.0, help="bytes per second and connection")
+    parser.add_argument(
+        "--latency", type=float, default=0.0, metavar="SECONDS", help="median latency"
+    )
+    parser.add_argument("--sigma", type=float, default=0.3, help="sigma of the lognormal latency")
+    parser.add_argument("--rate", type=float, default=0.0, help="bytes per second per connection")
     parser.add_argument("--hang-every", type=int, default=0, metavar="N", help="requests")
     parser.add_argument("--hang-seconds", type=float, default=5.0)
     Server(parser.parse_args()).run()

@@ -27,7 +27,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("build/bench/prefetch"))
     parser.add_argument("--batches", type=int, default=200)
-    parser.add_argument("--shape", default="256x3x224x224", help="of a float32 batch")
+    parser.add_argument("--shape", default="256x3x224x224", help="shape of a float32 batch")
     parser.add_argument("--rounds", type=int, default=5)
     return parser.parse_args()
 

@@ -171,8 +171,10 @@ def end_to_end(address: str, photos: str, seconds: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--batches", type=int, default=60)
-    parser.add_argument("--seconds", type=float, default=15, help="of each end-to-end measurement")
-    parser.add_argument("--photos", help="default: 512 made ones")
+    parser.add_argument(
+        "--seconds", type=float, default=15, help="duration of each end-to-end measurement"
+    )
+    parser.add_argument("--photos", help="default: 512 generated photos")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--pool", help=argparse.SUPPRESS)
     parser.add_argument("--slow", action="store_true", help=argparse.SUPPRESS)

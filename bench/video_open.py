@@ -29,9 +29,9 @@ PAD = 1 << 30  # size of a hole at the end of the large files
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--clips", type=int, default=20, help="of a round")
+    parser.add_argument("--clips", type=int, default=20, help="clips per round")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--keep", type=Path, help="folder for what is encoded")
+    parser.add_argument("--keep", type=Path, help="folder for the encoded videos")
     return parser.parse_args()
 
 

@@ -113,7 +113,9 @@ def threads_share(seconds: float) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each half of a pair")
+    parser.add_argument(
+        "--seconds", type=float, default=1.0, help="duration of each half of a pair"
+    )
     options = parser.parse_args()
     with photos() as loader:
         clock = time.perf_counter  # other threads do its work

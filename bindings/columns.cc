@@ -128,8 +128,8 @@ void bind_columns(nb::module_& module) {
       .def("add_array", &add_array, nb::arg("name"), nb::arg("array"), nb::arg("keep"),
            nb::arg("classes") = std::vector<std::string>(), nb::arg("kind") = nb::none(),
            "A dense array; its first axis is the record. keep: an object to keep alive for as "
-           "long. "
-           "classes: class names of its labels. kind: by default inferred from name and dtype.")
+           "long. classes: class names of its labels. kind: by default inferred from name and "
+           "dtype.")
       .def("add_blobs", &add_blobs, nb::arg("name"), nb::arg("kind"), nb::arg("dtype"),
            nb::arg("parts"), nb::arg("keep"), nb::arg("files"),
            nb::sig("def add_blobs(self, name: str, kind: str, dtype: DType, parts: "

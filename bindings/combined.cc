@@ -149,10 +149,9 @@ void bind_combined(nb::module_& module) {
               "dict[str, typing.Any] | None, progress: "
               "collections.abc.Callable[[int, int], object] | None) -> "
               "tuple[Source, dict[str, int]]"),
-      "The rows, and counts of the documents and tokens that they do not contain. shift: -1 for "
-      "no labels; labels: empty "
-      "for the tokens themselves; samples: options for preparing documents, by the names of "
-      "SampleOptions.");
+      "The rows, and counts of the documents and tokens that they do not contain. shift: -1 for no "
+      "labels; labels: empty for the tokens themselves; samples: options for preparing documents, "
+      "by the names of SampleOptions.");
   module.def("join", &join_sources, nb::arg("left"), nb::arg("right"), nb::arg("on"),
              nb::arg("rename"), nb::arg("kinds"),
              nb::sig("def join(left: Source, right: Source, on: str, rename: dict[str, str], "

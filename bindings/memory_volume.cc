@@ -59,11 +59,9 @@ void bind_memory_volume(nb::module_& module) {
           nb::arg("path"), nb::arg("content"), "Returns the file's whole path.")
       .def_prop_ro("root", &MemoryVolume::root)
       .def_prop_ro("requests", &MemoryVolume::requests,
-                   "Number of requests that read bytes, so "
-                   "far.")
+                   "Number of requests that read bytes, so far.")
       .def_prop_ro("most_under_way", &MemoryVolume::most_under_way,
-                   "Number of concurrent "
-                   "requests.");
+                   "Number of concurrent requests.");
 }
 
 }  // namespace headrace::python

@@ -211,8 +211,7 @@ int64_t checked_index(int64_t index, int64_t size, std::string_view what) {
   if (index >= 0 && index < size) return index;
   const std::string text = std::string(what) + " " + std::to_string(index) + " of " +
                            std::to_string(size) +
-                           ": indices go from 0 to the number of records "
-                           "minus one";
+                           ": indices go from 0 to the number of records minus one";
   throw nb::index_error(text.c_str());
 }
 
@@ -319,8 +318,8 @@ void bind_source(nb::module_& module) {
       .def("sound_forms", &sound_forms_of, nb::arg("field"), nb::arg("progress").none(),
            nb::sig("def sound_forms(self, field: str, progress: "
                    "collections.abc.Callable[[int, int], object] | None) -> Array"),
-           "Frames, sample rate and channels of every record's audio, by its header; -1 frames "
-           "for a bad record.")
+           "Frames, sample rate and channels of every record's audio, by its header; -1 frames for "
+           "a bad record.")
       .def("value_lengths", &value_lengths_of, nb::arg("field"), nb::arg("progress").none(),
            nb::sig("def value_lengths(self, field: str, progress: "
                    "collections.abc.Callable[[int, int], object] | None) -> Array"),

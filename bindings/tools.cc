@@ -30,8 +30,7 @@ void bind_tools(nb::module_& module) {
         return content_hash(exported.bytes());
       },
       nb::arg("data"),
-      "A hash of the bytes of an array, or of any object with a contiguous "
-      "buffer.");
+      "A hash of the bytes of an array, or of any object with a contiguous buffer.");
   module.def(
       "allowed_cores", [] { return allowed_cores().count(); },
       "Cores that this process may use, by affinity and by its cgroup's quota.");

@@ -37,11 +37,18 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument("--out", type=Path, default=Path("build/bench/articles"))
     parser.add_argument("--page", type=Path)
-    parser.add_argument("--threads", type=int, default=2, help="and as many pinned cores")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=2,
+        help="number of threads, and of cores that they are pinned to",
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--turn", type=float, default=3.0, metavar="SECONDS")
-    parser.add_argument("--small", type=int, default=7000, help="images of 48 x 48")
-    parser.add_argument("--openings", type=int, default=100, help="of a validation loader")
+    parser.add_argument("--small", type=int, default=7000, help="number of images of 48 x 48")
+    parser.add_argument(
+        "--openings", type=int, default=100, help="how often the validation loader is opened"
+    )
     parser.add_argument("--python-dali", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--python-torch", default=sys.executable, metavar="PYTHON")
     given = parser.parse_args()

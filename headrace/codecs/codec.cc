@@ -45,8 +45,7 @@ const ErrorCode kTooLargeImage{
     "Decoding exceeded the memory limit for an image of this size, or the machine is out of "
     "memory. Valid files stay below the limit."};
 
-constexpr const char* kFetchAgain =
-    "download the file again, or leave such records out (on_error=)";
+constexpr const char* kFetchAgain = "download the file again, or skip such records (on_error=)";
 
 }  // namespace
 
@@ -135,7 +134,7 @@ Error unsupported_image(std::string_view kind, std::string what) {
 Error too_large_image(std::string_view kind) {
   return {.code = &kTooLargeImage,
           .what = "decoding this " + std::string(kind) + " image takes too much memory",
-          .hint = "leave such records out (on_error=)"};
+          .hint = "skip such records (on_error=)"};
 }
 
 }  // namespace headrace

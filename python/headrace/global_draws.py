@@ -273,6 +273,6 @@ class LoopTurn:
 
 _BOTH = (
     "the training loop draws from {0}, and Python transforms ran on another thread: each may have "
-    "received the other's numbers. These transforms now wait while the loop runs; "
-    "python_workers=1 runs them in parallel"
+    "received the other's numbers. These transforms now wait while the loop runs; python_workers=1 "
+    "runs them in parallel"
 )

@@ -38,8 +38,7 @@ const ErrorCode kNoAudioTrack{
     "The container is valid, but has no audio track, only video or subtitles. Skip such files "
     "(on_error=), or, for clips of videos, substitute silence (missing_audio=\"silence\")."};
 
-constexpr const char* kFetchAgain =
-    "download the file again, or leave such records out (on_error=)";
+constexpr const char* kFetchAgain = "download the file again, or skip such records (on_error=)";
 
 }  // namespace
 
@@ -104,13 +103,13 @@ Error unsupported_audio(std::string_view kind, std::string what, std::string hin
 Error too_large_audio(std::string_view kind) {
   return {.code = &kTooLargeAudio,
           .what = "decoding this " + std::string(kind) + " file takes too much memory",
-          .hint = "leave such records out (on_error=)"};
+          .hint = "skip such records (on_error=)"};
 }
 
 Error no_audio_track(std::string_view kind) {
   return {.code = &kNoAudioTrack,
           .what = "this " + std::string(kind) + " file has no audio track",
-          .hint = "leave such records out (on_error=)"};
+          .hint = "skip such records (on_error=)"};
 }
 
 Result<void> check_audio_header(std::string_view kind, const AudioHeader& header, size_t bytes,

@@ -164,7 +164,7 @@ Error error_of(const PngSession& session) {
   const char* text = session.error()[0] ? session.error() : "out of memory";
   Error error{.code = &code, .what = text};
   error.where.offset = int64_t(session.position());
-  error.hint = "download the file again, or leave such records out (on_error=)";
+  error.hint = "download the file again, or skip such records (on_error=)";
   return error;
 }
 

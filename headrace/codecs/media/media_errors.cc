@@ -45,7 +45,7 @@ std::string name_in(const media::Reply& reply) {
   return name;
 }
 
-constexpr const char* kLeaveOut = "re-encode the file, or leave such records out (on_error=)";
+constexpr const char* kLeaveOut = "re-encode the file, or skip such records (on_error=)";
 
 const ErrorCode kUnknownVideo{
     "HR0360", ErrorKind::kUnsupported, "unknown video format",
@@ -81,8 +81,7 @@ const ErrorCode kTooManyPackets{
     "A track may have four million packets, which is 38 hours at 30 frames per second. Split such "
     "a file: ffmpeg -i in.mp4 -c copy -f segment -segment_time 3600 part%d.mp4."};
 
-constexpr const char* kFetchAgain =
-    "download the file again, or leave such records out (on_error=)";
+constexpr const char* kFetchAgain = "download the file again, or skip such records (on_error=)";
 
 }  // namespace
 
@@ -93,7 +92,7 @@ Error damaged_media(std::string what) {
 Error ended_media_process(std::string what) {
   return {.code = &kEndedMediaProcess,
           .what = std::move(what),
-          .hint = "leave such records out (on_error=)"};
+          .hint = "skip such records (on_error=)"};
 }
 
 Error no_media_process(std::string what, std::string hint) {
@@ -129,7 +128,7 @@ Error failure_of(const media::Reply& reply) {
                                "convert it: ffmpeg -i in.mov -pix_fmt yuv420p out.mp4");
     case media::Failure::kMemory:
       return undecodable_video("decoding it takes more memory than frames of its size need",
-                               "leave such records out (on_error=)");
+                               "skip such records (on_error=)");
     case media::Failure::kNone:
     case media::Failure::kRequest:
       break;
@@ -162,7 +161,7 @@ Error unsupported_video(std::string_view kind, std::string what, std::string hin
 Error no_video_track(std::string_view kind, std::string what) {
   return {.code = &kNoVideoTrack,
           .what = "this " + std::string(kind) + " file " + std::move(what),
-          .hint = "read it as audio, or leave such records out (on_error=)"};
+          .hint = "read it as audio, or skip such records (on_error=)"};
 }
 
 Error too_many_packets(std::string_view kind) {

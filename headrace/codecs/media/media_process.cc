@@ -294,7 +294,7 @@ Result<void> MediaProcess::reserve(size_t packet_bytes, size_t frame_bytes, size
   if (!packets_.grow(packet_bytes, PROT_READ | PROT_WRITE) ||
       !frames_.grow(frame_bytes, PROT_READ)) {
     return undecodable_video("not enough memory for its packets and frames",
-                             "leave such records out (on_error=)");
+                             "skip such records (on_error=)");
   }
   const uint64_t all =
       address_space_ + 2 * (packets_.bytes.size() + frames_.bytes.size()) + working_bytes;

@@ -122,12 +122,12 @@ Error missing_frame(const VideoTrack& track, uint32_t packet, std::span<const ui
     return {.code = &kMissingFrame,
             .what = "the two fields of a frame are in separate packets: " + frame_of(track, packet),
             .where = place_of(track, packet),
-            .hint = "write the file again: ffmpeg -i in.mp4 -flags +ildct+ilme out.mp4"};
+            .hint = "re-encode the file: ffmpeg -i in.mp4 -flags +ildct+ilme out.mp4"};
   }
   return {.code = &kMissingFrame,
           .what = "the decoder returned no frame for " + frame_of(track, packet),
           .where = place_of(track, packet),
-          .hint = "re-encode the file, or leave such records out (on_error=)"};
+          .hint = "re-encode the file, or skip such records (on_error=)"};
 }
 
 Error damaged_video(const VideoTrack& track, uint32_t packet, std::string what) {

@@ -12,7 +12,7 @@ namespace headrace {
 
 // HR0424: the file violates its format. `offset`: position in the file, or -1.
 Error damaged_array(const std::string& path, std::string what, int64_t offset = -1,
-                    std::string hint = "the file was truncated or changed: copy or write it again");
+                    std::string hint = "the file was truncated or changed: copy or rewrite it");
 // The same for an invalid JSON header; `what` begins with `before`.
 Error damaged_array(const JsonReader& header, const std::string& path, std::string_view before);
 // HR0425: valid, but not supported; the hint says how to make a supported file.

@@ -36,7 +36,7 @@ Error damaged(const File& file, std::string what, uint64_t offset, std::string m
           .where = {.file = file.path(),
                     .member = std::move(member),
                     .offset = static_cast<int64_t>(offset)},
-          .hint = "copy the archive again, or write it again"};
+          .hint = "copy the archive again, or rewrite it"};
 }
 
 struct Directory {

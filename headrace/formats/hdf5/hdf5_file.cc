@@ -51,7 +51,7 @@ Error error_at(const ErrorCode& code, const File& file, int64_t offset, std::str
 }  // namespace
 
 Error hdf5_damaged(const File& file, int64_t offset, std::string what, std::string member) {
-  return error_at(kDamaged, file, offset, std::move(what), "copy or write the file again",
+  return error_at(kDamaged, file, offset, std::move(what), "copy or rewrite the file",
                   std::move(member));
 }
 

@@ -26,8 +26,8 @@ Hdf5Heap::Hdf5Heap(const Hdf5File& file, uint64_t address) : file_(file), addres
   const uint16_t filter_bytes = in.u16();
   const uint8_t flags = in.u8();
   if (filter_bytes > 0) {
-    throw Exception(hdf5_unsupported(file.file(), "a group with filtered links",
-                                     "write it again with h5repack"));
+    throw Exception(
+        hdf5_unsupported(file.file(), "a group with filtered links", "rewrite it with h5repack"));
   }
   (void)file.read_checked(address, plain + 4, "FRHP", "a fractal heap");
   checked_ = (flags & 2) != 0;

@@ -148,7 +148,7 @@ void Hdf5Object::fetch_shared(const Hdf5File& file) {
                    "version");
     if (in_heap) {
       throw Exception(hdf5_unsupported(file.file(), "messages in a table that objects share",
-                                       "write it again with h5repack --low=0"));
+                                       "rewrite it with h5repack --low=0"));
     }
     const uint64_t where = in.address();
     if (!in.good() || where == kHdf5Undefined || where == address_) {

@@ -167,7 +167,7 @@ class DatabaseWalk {
   Result<void> walk(Databases& visitor, const std::function<void(const LmdbTree&)>& begin) {
     if ((tree_.flags & LmdbTree::kDupSort) != 0) {
       return lmdb_not_supported(file_, "the database has several values per key (dupsort)",
-                                "write it again with one value per key");
+                                "rewrite it with one value per key");
     }
     begin(tree_);
     return walker_.walk(tree_, visitor);

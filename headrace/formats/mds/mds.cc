@@ -183,7 +183,7 @@ UnpackedFiles files_of(const std::string& root, const std::string& index_path,
       const std::string packing = shard.packing.substr(0, shard.packing.find(':'));
       if (packing != "zstd" && packing != "gz") {
         mds_not_read(zip + " is compressed with " + (packing.empty() ? "nothing known" : packing),
-                     "decompress the shards, or write them again with compression=\"zstd\"");
+                     "decompress the shards, or rewrite them with compression=\"zstd\"");
       }
       places.push_back(out.paths.size());
       packed.push_back(zip);

@@ -77,7 +77,7 @@ bool MdsColumns::begin(std::span<const uint8_t> sample) {
         if (&other != &chosen) others.push_back(columns_[other.column].name);
       }
       mds_not_read("the column \"" + column.name + "\" contains " + why,
-                   others.empty() ? "write the dataset again, with another encoding"
+                   others.empty() ? "rewrite the dataset, with another encoding"
                                   : "select the other columns with columns=");
     }
   }

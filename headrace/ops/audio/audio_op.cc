@@ -14,9 +14,8 @@ namespace {
 
 const ErrorCode kTooShort{
     "HR0540", ErrorKind::kData, "audio shorter than the clip",
-    "RandomClip and CenterClip keep a fixed number of samples, and this audio has fewer. "
-    "pad_if_needed=True appends silence, PadOrTrim always does; or leave such records out "
-    "(on_error=)."};
+    "RandomClip and CenterClip keep a fixed number of samples, but this audio has fewer. "
+    "pad_if_needed=True appends silence, PadOrTrim always does; or skip such records (on_error=)."};
 
 }  // namespace
 

@@ -17,7 +17,7 @@ const ErrorCode kCannotTake{
     "A record's audio does not meet the transform's requirements: it has fewer samples than are "
     "reflected at its ends, several channels where one is needed, a different number of bins than "
     "the filter bank, or a different sample rate. Change the transform's parameters, clip, pad or "
-    "resample the audio before it, or leave such records out (on_error=)."};
+    "resample the audio before it, or skip such records (on_error=)."};
 
 const ErrorCode kTooLarge{
     "HR0546", ErrorKind::kResource, "audio result exceeds the memory limit",

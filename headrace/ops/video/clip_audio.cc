@@ -25,7 +25,7 @@ const ErrorCode kNoAudio{
     "HR0549", ErrorKind::kData, "clip without audio",
     "The transform reads the audio of the clip's time span, but the file has no audio, or its "
     "audio starts later or ends earlier than the clip. missing_audio=\"silence\" fills in silence; "
-    "or leave such records out (on_error=)."};
+    "or skip such records (on_error=)."};
 
 const ErrorCode kLargeAudio{
     "HR0560", ErrorKind::kResource, "audio of the video exceeds the memory limit",

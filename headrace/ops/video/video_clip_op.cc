@@ -16,8 +16,8 @@ namespace {
 const ErrorCode kTooShort{
     "HR0547", ErrorKind::kData, "video shorter than the clip",
     "policy=\"error\" accepts only videos that have all frames of the clip, but this one has "
-    "fewer. policy=\"repeat_last\" repeats the last frame, \"wrap\" starts over; or leave such "
-    "records out (on_error=)."};
+    "fewer. policy=\"repeat_last\" repeats the last frame, \"wrap\" starts over; or skip such "
+    "records (on_error=)."};
 
 // In ticks: more than the rounding error that the steps of a clip accumulate, so that a time
 // slightly before a frame's start selects that frame.

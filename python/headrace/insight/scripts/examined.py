@@ -44,8 +44,8 @@ NO_LOADER = declare(
     "config",
     "no loader was iterated",
     "The script ended, or the time ran out, before it iterated a torch DataLoader or a Headrace "
-    "loader on its main thread. Any other iterable can be examined with hr.doctor(loader, step) "
-    "in a few lines of Python.",
+    "loader on its main thread. Any other iterable can be examined with hr.doctor(loader, step) in "
+    "a few lines of Python.",
 )
 BAD_PATIENCE = declare(
     "HR0907",

@@ -253,8 +253,8 @@ Result<void> JpegLibraryDecoder::check_rows(const Window& window) {
                                  " of " + std::to_string(cinfo.image_height),
                .where = {.offset = session_.offset()},
                .hint =
-                   "download the file again, or skip it (on_error=); damaged=\"repair\" "
-                   "delivers gray where rows are missing"};
+                   "download the file again, or skip it (on_error=); damaged=\"repair\" delivers "
+                   "gray where rows are missing"};
 }
 
 // Reads the rows below the window and everything up to the end marker, for warnings.
