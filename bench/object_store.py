@@ -374,7 +374,9 @@ def main() -> None:
     )
     parser.add_argument("--sigma", type=float, default=0.3, help="sigma of the lognormal latency")
     parser.add_argument("--rate", type=float, default=0.0, help="bytes per second per connection")
-    parser.add_argument("--hang-every", type=int, default=0, metavar="N", help="requests")
+    parser.add_argument(
+        "--hang-every", type=int, default=0, metavar="N", help="let one of N requests hang"
+    )
     parser.add_argument("--hang-seconds", type=float, default=5.0)
     Server(parser.parse_args()).run()
 
