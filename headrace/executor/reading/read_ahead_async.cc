@@ -215,8 +215,7 @@ ScatterRead ReadAhead::read_of(const NeighborsPtr& neighbors, std::shared_ptr<In
                            .unneeded = neighbors->unneeded.get_token()},
                   .places = {}};
   neighbors->on_closing.emplace(
-      inbox->token(),
-      [source = neighbors->unneeded]() mutable { (void)source.request_stop(); });
+      inbox->token(), [source = neighbors->unneeded]() mutable { (void)source.request_stop(); });
   uint64_t at = neighbors->whole.offset;
   Neighbors::Part* before = nullptr;
   for (Neighbors::Part& part : neighbors->parts) {
