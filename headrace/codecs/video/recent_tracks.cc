@@ -22,10 +22,7 @@ std::shared_ptr<const VideoTrack> RecentTracks::find(const std::string& path,
 
 void RecentTracks::add(const std::string& path, const FileIdentity& identity,
                        std::shared_ptr<const VideoTrack> track) {
-  const size_t bytes = sizeof(Kept) + path.size() + sizeof(VideoTrack) + track->parameters.size() +
-                       track->packets.size() * sizeof(MediaPacket) +
-                       track->frames.size() * sizeof(uint32_t) +
-                       (track->first_packet ? track->first_packet->capacity() : 0);
+  const size_t bytes = sizeof(Kept) + path.size() + bytes_of(*track);
   if (bytes > budget_bytes_) return;
   const MutexLock lock(mutex_);
   // The track of another thread, which has read the file at the same time.
@@ -34,6 +31,12 @@ void RecentTracks::add(const std::string& path, const FileIdentity& identity,
   bytes_ += bytes;
   kept_.push_front({path, identity, std::move(track), bytes});
   by_path_.emplace(kept_.front().path, kept_.begin());
+}
+
+size_t RecentTracks::bytes_of(const VideoTrack& track) {
+  return sizeof(VideoTrack) + track.parameters.size() + track.packets.size() * sizeof(MediaPacket) +
+         track.frames.size() * sizeof(uint32_t) +
+         (track.first_packet ? track.first_packet->capacity() : 0);
 }
 
 void RecentTracks::drop(std::list<Kept>::iterator kept) {

@@ -29,6 +29,8 @@ class RecentTracks {
 
   // This process's cache: 64 MiB, about two million frames.
   static RecentTracks& of_process();
+  // The memory of a file's tables.
+  static size_t bytes_of(const VideoTrack& track);
 
  private:
   struct Kept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/reading/read_share.h"
 
+#include "headrace/codecs/video/recent_tracks.h"
 #include "headrace/storage/file.h"
 #include "headrace/storage/file_window.h"
 
@@ -18,6 +19,9 @@ size_t bytes_of(const RecordData& data) {
   data.each_buffer([&](const Buffer& buffer) { bytes += buffer.capacity(); });
   for (const FieldData& field : data.fields) {
     if (field.file) bytes += std::max(FileWindow::kLargest, field.file->held_bytes());
+    if (!field.track) continue;
+    const auto users = static_cast<size_t>(std::max(field.track.use_count(), 1L));
+    bytes += RecentTracks::bytes_of(*field.track) / users;
   }
   return bytes;
 }
@@ -39,6 +43,7 @@ RecordData ReadShare::take_spare() {
 }
 
 void ReadShare::keep_spare(RecordData& data) {
+  data.fields.clear();  // with their files
   const size_t bytes = bytes_of(data);
   if (bytes == 0 || spare_.size() == spare_.capacity() || spare_bytes_ + bytes > bytes_ / 8 ||
       !fits(bytes)) {

@@ -14,7 +14,8 @@
 
 namespace headrace {
 
-// Memory of a record's buffers and open files.
+// Memory of a record's buffers and open files. A video's table that several records share counts in
+// part for each, so the result may be different at another time.
 size_t bytes_of(const RecordData& data);
 
 // Upper estimate of the next record's size from recent sizes, outliers ignored. A single giant does
@@ -66,7 +67,8 @@ class ReadShare {
   // A record of this size was read.
   void note(size_t bytes) { sizes_.add(bytes); }
 
-  // Buffers to reuse. Keeping one moves from it if there is room; otherwise it is unchanged.
+  // Buffers to reuse. Keeping one moves from it if there is room; otherwise its buffers are
+  // unchanged. Its files are closed.
   void reserve_spares();
   RecordData take_spare();
   void keep_spare(RecordData& data);

@@ -4,9 +4,10 @@
 //
 // For that, a file's table of packets must be in memory. It is read on a thread of its own, before
 // the records of the file are read ahead, and kept with those of local files (RecentTracks: 64 MiB
-// in all; 28 bytes per packet, and the 4 KiB of packet 0 that plans inspect). A table that was
-// dropped is read again. A file that is replaced after its table was first read is HR0208. Any
-// thread may call.
+// in all, which memory_limit does not include; 28 bytes per packet, and the 4 KiB of packet 0 that
+// plans inspect). Records that are read ahead or worked on also count their parts of it. A table
+// that was dropped is read again. A file that is replaced after its table was first read is HR0208.
+// Any thread may call.
 #pragma once
 
 #include <cstdint>
