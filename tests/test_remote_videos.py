@@ -156,6 +156,17 @@ def test_files_without_a_table_are_read_whole_and_counted(
         assert count <= size / 4 + 300_000 + AHEAD * size
 
 
+def test_a_file_with_a_wrong_table_is_read_whole(tmp_path: Path, bucket: ObjectServer) -> None:
+    """Without its list of key frames, each frame counts as one: decoding finds out from the packets
+    that it has to begin far before the clip."""
+    near = write(tmp_path, files=2, g=120, qp=1, preset="ultrafast")
+    for path in near.rglob("*.mp4"):
+        path.write_bytes(path.read_bytes().replace(b"stss", b"free"))
+    counts = check_equal(near, upload(near, bucket), count=4, batch_size=1)
+    assert counts["whole_videos"] > 0
+    assert len(bucket.requests) < 300  # packet by packet, they would be more than a thousand
+
+
 STEPS: dict[str, list[Any]] = {
     "clips": [T.RandomVideoClips(3, num_clips=2, fps=10, times=True)],
     "center": [T.CenterVideoClip(4)],

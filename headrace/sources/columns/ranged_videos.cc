@@ -83,6 +83,56 @@ class TableFile final : public OpenFile {
   mutable std::unique_ptr<OpenFile> scanned_;
 };
 
+// A separate file of which a few reads should be enough, apart from the ranges in memory. A table
+// may be wrong (packets that are no key frames, as in files that mark none): then the rest is read
+// at once, instead of packet by packet. `tell`: called before that.
+class MostlyHeldFile final : public OpenFile {
+ public:
+  MostlyHeldFile(File file, const FileIdentity& identity, uint64_t max_bytes,
+                 std::function<void()> tell)
+      : file_(std::move(file)),
+        identity_(identity),
+        max_bytes_(max_bytes),
+        tell_(std::move(tell)) {}
+  uint64_t size() const override { return file_.size(); }
+  Result<FileIdentity> identity() const override { return identity_; }
+  std::optional<FileIdentity> known() const override { return identity_; }
+  Result<void> read(uint64_t offset, std::span<uint8_t> out) const override {
+    MutexLock lock(mutex_);
+    if (whole_.size() == 0) {
+      if (++reads_ <= kFew) return file_.read(offset, out);
+      if (reads_ == kFew + 1) tell_();
+      if (size() > max_bytes_) return file_.read(offset, out);
+      AsyncRead read =
+          read_and_wait(storage_of(file_.path()), {.piece = {file_.path(), 0, size(), identity_}});
+      if (!read.result) return std::move(read.result.error());
+      whole_ = std::move(read.bytes);
+    }
+    if (offset > whole_.size() || out.size() > whole_.size() - offset) {
+      return file_.read(offset, out);  // reports it
+    }
+    std::ranges::copy(whole_.bytes().subspan(offset, out.size()), out.begin());
+    return {};
+  }
+  Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const override {
+    for (const std::span<uint8_t>& part : parts) {
+      if (Result<void> done = read(offset, part); !done) return done;
+      offset += part.size();
+    }
+    return {};
+  }
+
+ private:
+  static constexpr int kFew = 16;
+  const File file_;
+  const FileIdentity identity_;
+  const uint64_t max_bytes_;
+  const std::function<void()> tell_;
+  mutable Mutex mutex_;
+  mutable int reads_ GUARDED_BY(mutex_) = 0;
+  mutable Buffer whole_ GUARDED_BY(mutex_);
+};
+
 // Whether reading the table again would fail as well.
 bool lasts(const Error& error) {
   return is_bad_record(error) && error.code->kind != ErrorKind::kResource;
@@ -351,6 +401,14 @@ Result<RangedVideo> RangedVideos::read(const std::string& path, const ChooseFram
   }
   Result<File> file = File::open(path, &*identity);
   if (!file) return std::move(file.error());
+  if (state_->which_files == Files::kSeparate) {
+    const auto tell = [state = state_, path] {
+      MutexLock lock(state->mutex);
+      state->file(path).whole = VideoReading::kNoTable;
+    };
+    file = File::around(
+        path, std::make_unique<MostlyHeldFile>(std::move(*file), *identity, max_bytes, tell));
+  }
   return RangedVideo{
       .file = std::make_shared<const File>(held_file(std::move(*file), std::move(held))),
       .track = *track};

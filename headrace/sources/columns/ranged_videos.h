@@ -42,7 +42,8 @@ struct RangedVideo {
 class RangedVideos {
  public:
   // kShared: many records need each file, which is always read by range. kSeparate: a file may be
-  // of one record only, and is read whole where that is cheaper, or where its table cannot be read.
+  // of one record only, and is read whole where that is cheaper, where its table cannot be read, or
+  // once decoding has needed many packets outside of the ranges.
   enum class Files : uint8_t { kShared, kSeparate };
   explicit RangedVideos(Files files);
 

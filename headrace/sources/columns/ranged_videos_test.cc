@@ -283,6 +283,22 @@ TEST(SeparateVideos, AreReadWholeIfTheirFramesAreUnknown) {
   EXPECT_EQ(got->reading, VideoReading::kNoTable);
 }
 
+TEST(SeparateVideos, AreReadWholeOnceTheirTableWasWrong) {
+  const Clips clips(movie_file(true));
+  const Result<RangedVideo> video = clips.read({0});
+  ASSERT_TRUE(video && video->file);
+  const int64_t requests = clips.volume.requests();
+  Bytes packet(kPacket);
+  for (size_t i = 50; i < 250;
+       ++i) {  // as if each were needed, and known only after the one before
+    const auto offset = static_cast<uint64_t>(video->track->packets[i].offset);
+    ASSERT_TRUE(video->file->read(offset, packet));
+    EXPECT_TRUE(std::ranges::all_of(packet, [&](uint8_t b) { return b == uint8_t(i); }));
+  }
+  EXPECT_EQ(clips.volume.requests() - requests, 17);
+  EXPECT_EQ(clips.reading(), VideoReading::kNoTable);
+}
+
 TEST(SeparateVideos, ThatAreReplacedAreAnError) {
   Clips clips(movie_file(true));
   EXPECT_EQ(clips.reading(), VideoReading::kByRange);
