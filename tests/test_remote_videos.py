@@ -85,14 +85,15 @@ def epochs(place: Any, steps: Any = (CLIP,), count: int = 2, **how: Any) -> list
         return [*out, dict(batches.stats()["remote_reads"])]
 
 
-def check_equal(near: Path, far: str, steps: Any = (CLIP,), **how: Any) -> dict[str, int]:
+def check_equal(near: Any, far: Any, steps: Any = (CLIP,), **how: Any) -> dict[str, int]:
     """Compares all values; returns the counts of the far loader."""
     expected, found = epochs(near, steps, **how), epochs(far, steps, **how)
     assert len(found) == len(expected) > 2
     for batch, other in zip(found[:-1], expected[:-1], strict=True):
         for name in batch:
             np.testing.assert_array_equal(batch[name], other[name])
-    return found[-1]
+    counts: dict[str, int] = found[-1]
+    return counts
 
 
 def bytes_by_file(to: ObjectServer) -> Counter[str]:
