@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -92,6 +93,12 @@ def test_indices_of_a_subset_may_count_from_the_end() -> None:
     for subset in (inner, Subset(inner, [-1, 3, -22, -2, 0])):
         dataloader = DataLoader(subset, batch_size=3)
         assert_same_batches(dataloader, translated(dataloader))
+
+
+def test_datasets_get_the_indices_of_a_subset_from_the_start() -> None:
+    """Some do not take negative ones, such as `datasets.Dataset.select`."""
+    opened = importlib.import_module("headrace.migrate.dataset")._opened
+    assert opened(Subset(Subset(range(9), [-1, 2]), [-2, 1]))[1].tolist() == [8, 2]
 
 
 def test_an_unknown_dataset_becomes_a_step_that_runs_in_workers_too() -> None:
