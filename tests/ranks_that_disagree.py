@@ -177,6 +177,21 @@ def own_parts() -> int:
     return total
 
 
+def group() -> int:
+    """Ranks 0 and 2 divide batches of a group, rank 1 has other data."""
+    return run_of(in_group(seed=odd(1, 5)))
+
+
+def seed_in_group() -> int:
+    return run_of(in_group(seed=dist.get_rank()))
+
+
+def in_group(seed: object) -> hr.Loader:
+    pair = dist.new_group([0, 2])
+    own = odd(False, pair)
+    return loader(seed=seed, batch_size=None, global_batch_size=4, shard=own)
+
+
 def second_group() -> int:
     first = run_of(loader(seed=5))
     dist.destroy_process_group()

@@ -46,7 +46,7 @@ def test_loaders_that_differ_are_an_error_on_all_ranks_that_says_what(tmp_path: 
             assert len(lines) == 1, text
             assert f"rank {rank}: HR0733: HR0733 ranks disagree: " in lines[0]
             assert expected in lines[0], lines[0]
-            assert f"this is rank {rank} of 2" in lines[0]
+            assert f"note: this is rank {rank} " in lines[0]
 
 
 def test_the_error_names_the_ranks_that_differ(tmp_path: Path) -> None:
@@ -54,6 +54,13 @@ def test_the_error_names_the_ranks_that_differ(tmp_path: Path) -> None:
     assert "transforms [0, 0, 0]" in text and "position [0, 0, 0]" in text, text
     assert text.count("(p=0.5)] on ranks 0 and 2, [RandomHorizontalFlip(p=0.25)] on rank 1") == 3
     assert text.count("batch 2 of epoch 0 on ranks 0 and 2, batch 3 of epoch 0 on rank 1") == 3
+
+
+def test_ranks_of_a_group_are_compared_with_each_other(tmp_path: Path) -> None:
+    text = output_of("ranks_that_disagree.py", 3, "group", "seed_in_group", cwd=tmp_path)
+    fine = {line for line in text.splitlines() if line.endswith(": 16")}
+    assert fine == {*(f"group rank {rank}: 16" for rank in range(3)), "seed_in_group rank 1: 16"}
+    assert text.count("seed: 0 on rank 0, 2 on rank 2 |") == 2, text
 
 
 def test_ranks_that_only_take_another_way_are_not_stopped(tmp_path: Path) -> None:

@@ -30,6 +30,22 @@ def default_group() -> Any:
     return sys.modules["torch"].distributed.group.WORLD
 
 
+def members_of(group: Any) -> tuple[int, ...]:
+    """The ranks of a process group, or of a DeviceMesh with one dimension, in the default group;
+    empty if they are unknown.
+    """
+    distributed: Any = sys.modules["torch"].distributed
+    with contextlib.suppress(Exception):  # a class of another library that resembles one
+        found = group.get_group() if hasattr(group, "get_group") else group
+        return tuple(int(rank) for rank in distributed.get_process_group_ranks(found))
+    return ()
+
+
+def with_prefix(store: Any, prefix: str) -> Any:
+    """The part of a store whose keys have this prefix."""
+    return sys.modules["torch"].distributed.PrefixStore(prefix, store)
+
+
 def shared_store(name: str) -> tuple[int, int, Any] | None:
     """Rank, number of ranks and a new store shared by them, over a separate connection if possible:
     a collective being set up may block the other one. None without a group of several ranks. All

@@ -38,7 +38,7 @@ DISAGREE = declare(
     "HR0733",
     "config",
     "ranks disagree",
-    "With shard='auto', each rank of the process group takes its part of the same global batches. "
+    "Each rank of a process group takes its part of the same global batches. "
     "So all ranks must make the loader with the same records, seed, order, batch size and "
     "transforms, and load the same state. The message says what differs, and on which ranks. "
     "Frequent causes: a seed or a path that depends on the rank, a file that is missing on one "
@@ -70,11 +70,12 @@ class _Place:
 
 
 class _Board:
-    """The cards of a process group, in its store."""
+    """The cards of the ranks of a process group, in the store of the default one. Ranks have their
+    numbers in the default group.
+    """
 
-    def __init__(self, rank: int, world_size: int, store: Any, group: Any) -> None:
-        self.rank, self.world_size = rank, world_size
-        self.group = weakref.ref(group)
+    def __init__(self, rank: int, ranks: tuple[int, ...], store: Any) -> None:
+        self.rank, self.ranks = rank, ranks
         self._store = store
         self._places: dict[str, _Place] = {}
         self._lock = threading.Lock()
@@ -95,7 +96,7 @@ class _Board:
         ranks = self._store.add(f"{site}/{seen.digest}", 1)
         if ranks == 1:
             self._store.add(f"{site}/kinds", 1)
-        if ranks == self.world_size:
+        if ranks == len(self.ranks):
             self._store.set(f"{site}/{seen.digest}/all", "1")
 
     def is_common(self, site: str, digest: str) -> bool:
@@ -109,7 +110,7 @@ class _Board:
         place = self.place(site)
         if self._store.add(f"{site}/kinds", 0) <= len(place.mine):
             return False
-        for rank in range(self.world_size):
+        for rank in self.ranks:
             if rank == self.rank:
                 continue
             cards = place.others.setdefault(rank, [])
@@ -138,22 +139,44 @@ class _Board:
             known = self._store.add(key, 0)
 
 
-_present: _Board | None = None
+class _Boards:
+    """Those of the present default process group."""
+
+    def __init__(self, rank: int, world_size: int, store: Any) -> None:
+        self.group = weakref.ref(process_group.default_group())
+        self._rank, self._world_size, self._store = rank, world_size, store
+        self._boards: dict[tuple[int, ...], _Board] = {}
+
+    def of(self, ranks: tuple[int, ...]) -> _Board:
+        if ranks not in self._boards:
+            prefix = digest_of({"ranks": str(ranks)})
+            store = process_group.with_prefix(self._store, prefix)
+            self._boards[ranks] = _Board(self._rank, ranks, store)
+        return self._boards[ranks]
+
+
+_present: _Boards | None = None
 _lock = threading.Lock()
 _made: dict[str, list[weakref.ref[Assembly]]] = {}  # by call site
 
 
-def _board() -> _Board | None:
-    """The board of the present process group; None without one of several ranks."""
+def _board(shard: Any) -> _Board | None:
+    """The board for a loader with this shard=; None if it has no process group of several ranks."""
     global _present
     if (found := process_group.initialized()) is None or found[1] < 2:
         return None
-    group = process_group.default_group()
+    ranks = tuple(range(found[1]))
+    if not isinstance(shard, str):
+        if not callable(getattr(shard, "size", None)):
+            return None
+        ranks = process_group.members_of(shard)
+    if len(ranks) < 2 or found[0] not in ranks:
+        return None
     with _lock:
-        if _present is None or _present.group() is not group:
+        if _present is None or _present.group() is not process_group.default_group():
             shared = process_group.shared_store("agreement")
-            _present = None if shared is None else _Board(*shared, group)
-        return _present
+            _present = None if shared is None else _Boards(*shared)
+        return None if _present is None else _present.of(ranks)
 
 
 class Agreement:
@@ -181,7 +204,7 @@ class Agreement:
         """
         if not self._is_due and self._seen is None:
             return
-        if not isinstance(assembly.given["shard"], str) or (board := _board()) is None:
+        if (board := _board(assembly.given["shard"])) is None:
             self._is_due, self._seen = False, None
             return
         if not self._is_due and time.monotonic() < self._next_look:
@@ -284,7 +307,7 @@ class Agreement:
         return DISAGREE.error(
             text,
             hint="give all ranks the same source, seed, batch size and state",
-            note=f"this is rank {board.rank} of {board.world_size}",
+            note=f"this is rank {board.rank}",
         )
 
 
