@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from headrace.cli.app import application
 from servers.object_server import Fault, Keys, ObjectServer, Request
-from timing import PATIENCE, with_longer_limits
+from timing import with_longer_limits
 from typer.testing import CliRunner
 
 import headrace as hr
@@ -33,7 +33,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION", "PROFILE"):
         monkeypatch.delenv(f"AWS_{name}", raising=False)
     before = hr.remote.configure(
-        first_pause=0.001, longest_pause=0.01, retries=6, stall_seconds=PATIENCE, hedge=False
+        first_pause=0.001, longest_pause=0.01, retries=6, stall_seconds=30, hedge=False
     )
     yield
     hr.remote.configure(**before, credentials=lambda: None)
