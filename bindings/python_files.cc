@@ -117,7 +117,7 @@ Failure failure_of(const std::exception& raised) {
 Error failed_error(const std::string& path, std::string what) {
   return {.code = &kFilesystemFailed,
           .what = std::move(what),
-          .where = {.file = path},
+          .where = Where{.file = path},
           .hint = "call the object's own info() or cat_file() with this path"};
 }
 

@@ -159,8 +159,9 @@ Result<SourcePtr> decoded_group(const OwnedObject& decode, int64_t group, std::v
   } catch (const std::exception& failure) {
     rethrow_keyboard_interrupt(failure);
     if (std::optional<Error> error = error_from_exception(failure)) return std::move(*error);
-    return Error{
-        .code = &kRecordFailed, .what = first_line_of(failure), .where = {.file = description}};
+    return Error{.code = &kRecordFailed,
+                 .what = first_line_of(failure),
+                 .where = Where{.file = description}};
   }
 }
 

@@ -108,6 +108,14 @@ def test_a_record_worker_that_uses_a_lock_is_refused(tmp_path: Path) -> None:
     assert "headrace/executor/record_worker.cc:1: names a lock or a pool" in out
 
 
+def test_a_nested_member_of_an_error_names_its_type(tmp_path: Path) -> None:
+    text = SPDX_CXX + "Error x() { return {.where = %s{.file = path}, .hint = hint}; }\n"
+    assert check(tmp_path, "headrace/base/x.cc", text % "Where")[0] == 0
+    code, out = check(tmp_path, "headrace/base/x.cc", text % "")
+    assert code == 1
+    assert "headrace/base/x.cc:2: write `.where = Where{...}`" in out
+
+
 def test_a_folder_outside_the_list_is_refused(tmp_path: Path) -> None:
     code, out = check(tmp_path, "headrace/extras/x.cc", SPDX_CXX)
     assert code == 1

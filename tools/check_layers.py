@@ -9,6 +9,7 @@
 - Python: layers, circles and private names (python_layers.py); and no module of the package imports
 a framework at import time, except those of trainers/.
 - SIMD: code compiled for one level includes only lanes and loops (each_level.h says why).
+- Errors: their `where` is written as Where{...}, because of a bug of g++ 12.
 - Size: source files over 800 lines are errors; over 400 they are listed.
 - Names: no file has a meaningless name (`utils`, `common`, `helpers`, ...).
 - Paths: files, folders and modules mentioned in documents and comments exist (named_paths.py).
@@ -139,6 +140,13 @@ def check_levels(path: Path, text: str) -> Iterator[str]:
             yield f"{path}:{number}: includes at one SIMD level; include it before"
 
 
+def check_nested(path: Path, text: str) -> Iterator[str]:
+    """Where a later member throws, g++ 12 destroys those of a nested `{...}` twice."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if ".where = {" in line:
+            yield f"{path}:{number}: write `.where = Where{{...}}`; g++ 12 would destroy it twice"
+
+
 def imported(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.Import):
         return [name.name for name in node.names]
@@ -183,6 +191,7 @@ def check_file(path: Path, text: str) -> Iterator[str]:
     if path.suffix in CXX:
         yield from check_includes(path, text)
         yield from check_levels(path, text)
+        yield from check_nested(path, text)
     if str(path.with_suffix("")) in LOCKLESS and re.search(r"Mutex|mutex\.h|thread_pool\.h", text):
         yield f"{path}:1: names a lock or a pool; what it shares with others is lent to it"
     yield from check_imports(path, text)

@@ -12,7 +12,7 @@ namespace {
 
 TEST(Error, ControlCharactersInAMessageAreEscaped) {
   const Error error{.what = "there is no array 'a\x1b[31mred\x7f'",
-                    .where = {.file = "caf\xc3\xa9\x1b]0;title\x07.npz"},
+                    .where = Where{.file = "caf\xc3\xa9\x1b]0;title\x07.npz"},
                     .hint = "there is 'b\rc'\nand more"};
   EXPECT_EQ(error.message(),
             "there is no array 'a\\x1b[31mred\\x7f'\n  where: caf\xc3\xa9\\x1b]0;title\\x07.npz\n"
@@ -36,7 +36,7 @@ TEST(Error, NoMessageShowsPasswordsOrTokens) {
             "no \"https://host/a b?...\" here, https://h/c?... d");
   EXPECT_EQ(without_secrets("http://me:word@host/a?sig=x"), "http://host/a?...");
   EXPECT_EQ(without_secrets("s3://bucket/a-??.tar"), "s3://bucket/a-??.tar");
-  const Error error{.what = "nothing at http://h/?k=v", .where = {.file = "http://h/?k=v"}};
+  const Error error{.what = "nothing at http://h/?k=v", .where = Where{.file = "http://h/?k=v"}};
   EXPECT_EQ(error.message(), "nothing at http://h/?...\n  where: http://h/?...");
 }
 

@@ -95,7 +95,7 @@ Error JsonReader::error(const ErrorCode& code, const std::string& file) const {
   if (refill_error_) return *refill_error_;
   return Error{.code = &code,
                .what = what_,
-               .where = {.file = file, .offset = static_cast<int64_t>(failed_at_)}};
+               .where = Where{.file = file, .offset = static_cast<int64_t>(failed_at_)}};
 }
 
 int JsonReader::peek() {

@@ -59,7 +59,7 @@ void OpenBudget::exceeded(std::string_view what, uint64_t of, std::string_view u
               count_text(static_cast<int64_t>(of), std::string(unit)) +
               " more than the remaining budget, for files of " +
               count_text(static_cast<int64_t>(file_bytes_), "byte"),
-      .where = {.file = path_},
+      .where = Where{.file = path_},
       .hint =
           "select the fields you need, or rewrite the files; do not read files of unknown origin"});
 }

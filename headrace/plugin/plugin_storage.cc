@@ -177,7 +177,7 @@ Error PluginFiles::failure(int32_t status, const PluginMessage& message, const s
       break;
     default: {
       Error error = plugin_failure(part_, status, message, "the storage");
-      error.where = {.file = path, .offset = offset};
+      error.where = Where{.file = path, .offset = offset};
       return error;
     }
   }

@@ -131,7 +131,7 @@ void read_named_picture(const std::string& path, const std::string& root, int64_
   out.fields[field] = {};
   out.result = Error{.code = &kNoPicture,
                      .what = "its first bytes are not those of an " + nouns_of_media("or"),
-                     .where = {.file = path, .record = record},
+                     .where = Where{.file = path, .record = record},
                      .note = linked ? "a link leads out of the dataset's folder" : "",
                      .hint = linked ? "remove the link, or copy the file into the folder"
                                     : "correct the list, or copy the file into its folder"};

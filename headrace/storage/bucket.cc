@@ -16,7 +16,7 @@ const ErrorCode kReadOnly{
 Error read_only_error(const std::string& path) {
   return {.code = &kReadOnly,
           .what = "cannot write to " + path,
-          .where = {},
+          .where = Where{},
           .hint = "write a local file and upload it"};
 }
 

@@ -78,7 +78,7 @@ std::optional<CopyInfo> copy_info_from_bytes(std::span<const uint8_t> bytes) {
     if (!code || code->kind == ErrorKind::kStorage) return {};
     about.damage = Error{.code = code,
                          .what = what,
-                         .where = {.file = about.packed_path, .offset = in.number<int64_t>()},
+                         .where = Where{.file = about.packed_path, .offset = in.number<int64_t>()},
                          .hint = hint};
   }
   if (!in.at_end()) return {};

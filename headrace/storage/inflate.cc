@@ -32,7 +32,7 @@ constexpr uint64_t kFree = uint64_t{64} << 20;  // bytes of output that are allo
 Error damaged(std::string what, uint64_t offset) {
   return Error{.code = &kDamaged,
                .what = std::move(what),
-               .where = {.offset = static_cast<int64_t>(offset)},
+               .where = Where{.offset = static_cast<int64_t>(offset)},
                .hint = "copy the file again"};
 }
 
@@ -102,7 +102,7 @@ Error too_large(uint64_t stored, uint64_t most, uint64_t offset) {
   return Error{.code = &kInflatesTooLarge,
                .what = std::to_string(stored) + " compressed bytes expand to more than " +
                        std::to_string(most),
-               .where = {.offset = static_cast<int64_t>(offset)},
+               .where = Where{.offset = static_cast<int64_t>(offset)},
                .hint = "decompress the file once, and open the result"};
 }
 

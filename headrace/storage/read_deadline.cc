@@ -79,7 +79,7 @@ Error ReadWait::error(const std::string& path, int64_t offset) {
   std::snprintf(seconds, sizeof seconds, "%g", deadline->seconds_);
   return {.code = &kTooLate,
           .what = "not received after " + std::string(seconds) + " s",
-          .where = {.file = path, .offset = offset},
+          .where = Where{.file = path, .offset = offset},
           .hint = "use a longer record_timeout=, or on_error=\"skip\" or \"substitute\""};
 }
 

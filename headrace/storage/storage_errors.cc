@@ -88,7 +88,7 @@ bool is_transient(int error_number) {
 
 Error storage_error(int error_number, std::string_view doing, const std::string& path,
                     int64_t offset) {
-  Error error{.code = &kReadFailed, .where = {.file = path, .offset = offset}};
+  Error error{.code = &kReadFailed, .where = Where{.file = path, .offset = offset}};
   const std::string reason = std::generic_category().message(error_number);
   error.what = "could not " + std::string(doing) + " it: " + reason;
   switch (error_number) {
@@ -123,21 +123,21 @@ Error storage_error(int error_number, std::string_view doing, const std::string&
 Error not_regular_error(const std::string& path, std::string_view what) {
   return {.code = &kNotRegular,
           .what = std::string(what) + " is where a file was expected",
-          .where = {.file = path},
+          .where = Where{.file = path},
           .hint = "remove it from the list of files"};
 }
 
 Error ended_early_error(const std::string& path, uint64_t expected, uint64_t found) {
   return {.code = &kEndedEarly,
           .what = "expected " + std::to_string(expected) + " bytes, found " + std::to_string(found),
-          .where = {.file = path, .offset = static_cast<int64_t>(found)},
+          .where = Where{.file = path, .offset = static_cast<int64_t>(found)},
           .hint = "something is writing to the dataset; let it finish first"};
 }
 
 Error too_large_error(const std::string& path, uint64_t bytes, std::string_view why) {
   return {.code = &kTooLarge,
           .what = "the file has " + std::to_string(bytes) + " bytes, " + std::string(why),
-          .where = {.file = path},
+          .where = Where{.file = path},
           .hint = "inspect the file: images are never that large"};
 }
 
@@ -149,7 +149,7 @@ Error changed_error(const std::string& path, const FileIdentity& known, const Fi
   return {.code = &kChanged,
           .what = "it is no longer the file that was opened (" + std::to_string(now.size) +
                   " bytes now, " + std::to_string(known.size) + " then)",
-          .where = {.file = path},
+          .where = Where{.file = path},
           .hint = "let the writer finish, then open the source again"};
 }
 

@@ -73,7 +73,7 @@ std::string bytes_text(uint64_t bytes) {
 Error not_written(const std::string& path, const CacheDirectory& cache, std::string why) {
   return {.code = &kNotWritten,
           .what = "could not decompress it into " + cache.path() + ": " + std::move(why),
-          .where = {.file = path},
+          .where = Where{.file = path},
           .hint = "delete " + cache.path_of("unpacked-*") +
                   " that no run is reading, or set HEADRACE_CACHE to a folder on another disk"};
 }
@@ -286,7 +286,7 @@ class Job {
     if (used_ > most - std::min(most, written_)) {
       return Error{.code = &kCopyTooLarge,
                    .what = bytes_text(file_.size()) + " expand to more than " + bytes_text(most),
-                   .where = {.file = file_.path(), .offset = static_cast<int64_t>(at_)},
+                   .where = Where{.file = file_.path(), .offset = static_cast<int64_t>(at_)},
                    .hint = "if it is genuine, decompress it yourself and open the result"};
     }
     if (written_ + used_ >= looked_ + kLookEvery) {
@@ -370,7 +370,7 @@ Result<UnpackedCopy> unpacked_copy(const std::string& path, Packing packing,
     return Error{.code = &kNoCache,
                  .what = "it is compressed with " + std::string(name_of(packing)) +
                          ", and there is no cache folder to decompress it into",
-                 .where = {.file = path},
+                 .where = Where{.file = path},
                  .hint =
                      "set HEADRACE_CACHE to a folder on a disk with enough space, or decompress it "
                      "yourself"};

@@ -28,7 +28,7 @@ const ErrorCode kSeveralParts{
 Error damaged_array(const std::string& path, std::string what, int64_t offset, std::string hint) {
   return {.code = &kDamaged,
           .what = std::move(what),
-          .where = {.file = path, .offset = offset},
+          .where = Where{.file = path, .offset = offset},
           .hint = std::move(hint)};
 }
 
@@ -40,14 +40,14 @@ Error damaged_array(const JsonReader& header, const std::string& path, std::stri
 Error unsupported_array(const std::string& path, std::string what, std::string hint) {
   return {.code = &kUnsupported,
           .what = std::move(what),
-          .where = {.file = path},
+          .where = Where{.file = path},
           .hint = std::move(hint)};
 }
 
 Error several_parts(const std::string& path, std::string what, std::string hint) {
   return {.code = &kSeveralParts,
           .what = std::move(what),
-          .where = {.file = path},
+          .where = Where{.file = path},
           .hint = std::move(hint)};
 }
 

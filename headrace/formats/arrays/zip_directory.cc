@@ -33,9 +33,9 @@ constexpr uint64_t kMaxDirectory = uint64_t{256} << 20, kMaxMembers = 1'000'000;
 Error damaged(const File& file, std::string what, uint64_t offset, std::string member = {}) {
   return {.code = &kDamagedZip,
           .what = std::move(what),
-          .where = {.file = file.path(),
-                    .member = std::move(member),
-                    .offset = static_cast<int64_t>(offset)},
+          .where = Where{.file = file.path(),
+                         .member = std::move(member),
+                         .offset = static_cast<int64_t>(offset)},
           .hint = "copy the archive again, or rewrite it"};
 }
 
@@ -249,9 +249,9 @@ Result<void> read_zip_begin(const File& file, const ZipMember& member, std::span
     if (Result<void> read = file.read(member.offset + at, in); !read) return read;
     Result<Inflater::Step> step = inflater.run(in, out);
     if (!step) {
-      step.error().where = {.file = file.path(),
-                            .member = member.name,
-                            .offset = step.error().where.offset + int64_t(member.offset + at)};
+      step.error().where = Where{.file = file.path(),
+                                 .member = member.name,
+                                 .offset = step.error().where.offset + int64_t(member.offset + at)};
       return std::move(step.error());
     }
     out = out.subspan(step->produced);

@@ -14,7 +14,7 @@ namespace {
                                 std::string hint) {
   throw Exception(Error{.code = &kCocoMismatch,
                         .what = std::move(what),
-                        .where = {.file = path, .offset = static_cast<int64_t>(offset)},
+                        .where = Where{.file = path, .offset = static_cast<int64_t>(offset)},
                         .hint = std::move(hint)});
 }
 

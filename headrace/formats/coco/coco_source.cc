@@ -241,10 +241,10 @@ class CocoSource final : public Source {
     if (!problem) return true;
     out.result = Error{.code = &kBadCocoRecord,
                        .what = problem->what,
-                       .where = {.file = file_.path(),
-                                 .member = std::string(data_.file_names[record]),
-                                 .record = record,
-                                 .offset = static_cast<int64_t>(problem->offset)}};
+                       .where = Where{.file = file_.path(),
+                                      .member = std::string(data_.file_names[record]),
+                                      .record = record,
+                                      .offset = static_cast<int64_t>(problem->offset)}};
     return false;
   }
 

@@ -65,7 +65,7 @@ std::string draw_runs(JsonReader& json, int64_t height, int64_t width, CocoMaskP
 Error CocoValues::bad(std::string what, const JsonRange& range) const {
   return Error{.code = &kBadCocoRecord,
                .what = std::move(what),
-               .where = {.file = file_.path(), .offset = static_cast<int64_t>(range.offset)}};
+               .where = Where{.file = file_.path(), .offset = static_cast<int64_t>(range.offset)}};
 }
 
 Result<void> CocoValues::load(const JsonRange& range, Buffer& text, JsonReader& json) const {

@@ -279,7 +279,7 @@ void hdf5_fields_do_not_fit(const Hdf5File& file, std::string what, std::string 
                             std::string member) {
   throw Exception(Error{.code = &kDoNotFit,
                         .what = std::move(what),
-                        .where = {.file = file.file().path(), .member = std::move(member)},
+                        .where = Where{.file = file.file().path(), .member = std::move(member)},
                         .hint = std::move(hint)});
 }
 

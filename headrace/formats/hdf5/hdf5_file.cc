@@ -44,7 +44,7 @@ Error error_at(const ErrorCode& code, const File& file, int64_t offset, std::str
                std::string hint, std::string member) {
   return Error{.code = &code,
                .what = std::move(what),
-               .where = {.file = file.path(), .member = std::move(member), .offset = offset},
+               .where = Where{.file = file.path(), .member = std::move(member), .offset = offset},
                .hint = std::move(hint)};
 }
 

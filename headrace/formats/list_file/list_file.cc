@@ -41,7 +41,7 @@ constexpr size_t kLongestPath = 4096;
                            std::string hint = "a line is: path, separator, label") {
   throw Exception(Error{.code = &kBadList,
                         .what = "line " + std::to_string(line) + ": " + std::move(what),
-                        .where = {.file = file},
+                        .where = Where{.file = file},
                         .hint = std::move(hint)});
 }
 
@@ -215,7 +215,7 @@ List parse(std::string_view text, const std::string& file, bool csv) {
   if (list.paths.size() == 0) {
     throw Exception(Error{.code = &kBadList,
                           .what = "the list has no image",
-                          .where = {.file = file},
+                          .where = Where{.file = file},
                           .hint = "write one line per image: path, separator, label"});
   }
   list.labeled = *separator != Separator::kNone;

@@ -124,7 +124,7 @@ std::string other_kind(std::span<const uint8_t> begin) {
 Error bad_environment(const File& file, uint64_t offset, std::string what, std::string hint = {}) {
   return {.code = &kBadEnvironment,
           .what = std::move(what),
-          .where = {.file = file.path(), .offset = static_cast<int64_t>(offset)},
+          .where = Where{.file = file.path(), .offset = static_cast<int64_t>(offset)},
           .hint = std::move(hint)};
 }
 
@@ -216,7 +216,7 @@ Result<LmdbTree> lmdb_tree_from(std::span<const uint8_t> value, const LmdbEnviro
 Error lmdb_not_supported(const File& file, std::string what, std::string hint) {
   return {.code = &kNotSupported,
           .what = std::move(what),
-          .where = {.file = file.path()},
+          .where = Where{.file = file.path()},
           .hint = std::move(hint)};
 }
 

@@ -114,7 +114,7 @@ Error no_database(const File& file, std::string what, const Databases& there) {
     names.push_back(shown_lmdb_key(bytes_from_text(each.name), false));
   return {.code = &kNoDatabase,
           .what = std::move(what),
-          .where = {.file = file.path()},
+          .where = Where{.file = file.path()},
           .hint = names.empty() ? "omit database="
                                 : "select one of them with database=: " + quoted_list(names, 10)};
 }
@@ -227,7 +227,7 @@ Result<void> scan_lmdb(const File& file, const LmdbOptions& options, ContainerIn
 }
 
 Error bad_lmdb_page(std::string what) {
-  return {.code = &kBadPage, .what = std::move(what), .where = {.offset = 0}};
+  return {.code = &kBadPage, .what = std::move(what), .where = Where{.offset = 0}};
 }
 
 std::string shown_lmdb_key(std::span<const uint8_t> key, bool integers) {

@@ -143,7 +143,7 @@ Result<int64_t> LmdbValues::label(uint64_t, const ReadValue&) const {
 Error bad_value(std::string what, uint64_t offset) {
   return {.code = &kBadValue,
           .what = std::move(what),
-          .where = {.offset = static_cast<int64_t>(offset)}};
+          .where = Where{.offset = static_cast<int64_t>(offset)}};
 }
 
 void planes_from_pixels(const uint8_t* pixels, int64_t channels, int64_t area, uint8_t* out,

@@ -178,7 +178,7 @@ class ManifestMaker {
     throw Exception(Error{.code = &kBadManifestValue,
                           .what = "line " + std::to_string(table_.lines[record]) + ", column \"" +
                                   column.name + "\": " + what,
-                          .where = {.file = file_.path()},
+                          .where = Where{.file = file_.path()},
                           .hint = std::move(hint)});
   }
 
@@ -387,7 +387,7 @@ class ManifestMaker {
 void bad_manifest_line(const File& file, int64_t line, std::string what, std::string hint) {
   throw Exception(Error{.code = &kBadManifest,
                         .what = "line " + std::to_string(line) + ": " + std::move(what),
-                        .where = {.file = file.path()},
+                        .where = Where{.file = file.path()},
                         .hint = std::move(hint)});
 }
 

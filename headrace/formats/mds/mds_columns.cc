@@ -35,7 +35,7 @@ std::string field_name(const std::string& column, FieldNames& taken) {
 Error bad_sample(std::string what, uint64_t offset) {
   return {.code = &kBadSample,
           .what = std::move(what),
-          .where = {.offset = static_cast<int64_t>(offset)}};
+          .where = Where{.offset = static_cast<int64_t>(offset)}};
 }
 
 Result<int64_t> MdsEncoding::integer(std::span<const uint8_t>) const {

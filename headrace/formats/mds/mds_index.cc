@@ -204,7 +204,7 @@ void mds_not_read(std::string what, std::string hint) {
 void bad_mds_index(const std::string& path, std::string what, std::string hint) {
   throw Exception({.code = &kBadIndex,
                    .what = std::move(what),
-                   .where = {.file = path},
+                   .where = Where{.file = path},
                    .hint = std::move(hint)});
 }
 

@@ -104,7 +104,7 @@ class Packing {
     for (size_t i = 0; i < input_.schema().size(); ++i) {
       Result<PackedValue> value = transcoder.value(input_.schema()[i], data.fields[i]);
       if (!value) {
-        value.error().where = {.file = out.key, .member = {}, .record = index};
+        value.error().where = Where{.file = out.key, .member = {}, .record = index};
         throw Exception(std::move(value.error()));
       }
       out.values.push_back(std::move(*value));

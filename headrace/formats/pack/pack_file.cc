@@ -80,7 +80,7 @@ Result<PackFile> PackFile::open(const std::string& path, bool recover) {
 Error PackFile::damaged_index(std::string what) const {
   return {.code = &kDamagedIndex,
           .what = std::move(what),
-          .where = {.file = path()},
+          .where = Where{.file = path()},
           .hint = std::string(kRecoverHint)};
 }
 
@@ -97,7 +97,7 @@ Result<PackTail> PackFile::read_tail() const {
   return Error{.code = &kCutOff,
                .what = "the file ends after " + with_commas(static_cast<int64_t>(file_.size())) +
                        " bytes without a pack's end",
-               .where = {.file = path(), .offset = static_cast<int64_t>(file_.size())},
+               .where = Where{.file = path(), .offset = static_cast<int64_t>(file_.size())},
                .hint = std::string(kRecoverHint)};
 }
 

@@ -112,7 +112,7 @@ std::string why_unsafe_key(std::string_view key) {
 void OutputFolder::refuse(std::string_view name, const std::string& what) {
   throw Exception({.code = &kLeadsOut,
                    .what = "\"" + std::string(name) + "\": " + what,
-                   .where = {.member = std::string(name)},
+                   .where = Where{.member = std::string(name)},
                    .hint = "read the records with hr.open(), or skip this one"});
 }
 

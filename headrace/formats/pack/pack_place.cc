@@ -36,7 +36,7 @@ const ErrorCode kNotMoved{
 [[noreturn]] void not_moved(const std::string& path, int error_number) {
   throw Exception({.code = &kNotMoved,
                    .what = std::generic_category().message(error_number),
-                   .where = {.file = path},
+                   .where = Where{.file = path},
                    .hint = "check the permissions of the folder"});
 }
 

@@ -279,9 +279,9 @@ class Unpacking {
     if (wrong.empty()) return bytes;
     return Error{.code = &kOtherBytes,
                  .what = "field '" + header_.schema[field].name + "': " + wrong,
-                 .where = {.file = file.path(),
-                           .member = std::string(file.key(record)),
-                           .offset = static_cast<int64_t>(file.blob(field, record).offset)},
+                 .where = Where{.file = file.path(),
+                                .member = std::string(file.key(record)),
+                                .offset = static_cast<int64_t>(file.blob(field, record).offset)},
                  .hint = "copy the pack again"};
   }
 

@@ -34,7 +34,7 @@ void not_written(const std::string& path, int error_number) {
   throw Exception(
       {.code = &kNotWritten,
        .what = std::generic_category().message(error_number),
-       .where = {.file = path},
+       .where = Where{.file = path},
        .hint = is_full ? "free disk space, then run the same command again; it resumes where it "
                          "stopped"
                        : "check that the folder exists and is writable"});

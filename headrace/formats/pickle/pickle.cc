@@ -102,7 +102,7 @@ SourcePtr refuse(const std::string& path, const Arguments&, const Progress&) {
                                             : "this is a pickle";
   throw Exception(Error{.code = &kPickle,
                         .what = what + ", and loading it could run arbitrary code",
-                        .where = {.file = path},
+                        .where = Where{.file = path},
                         .hint = way_out(kind)});
 }
 

@@ -250,7 +250,7 @@ class Scan {
 Error bad_frame(std::string what, uint64_t offset) {
   return Error{.code = &kBadFrame,
                .what = std::move(what),
-               .where = {.offset = static_cast<int64_t>(offset)},
+               .where = Where{.offset = static_cast<int64_t>(offset)},
                .hint = "copy or recreate the file, or skip the record with on_error="};
 }
 

@@ -32,7 +32,7 @@ constexpr float kMaxWhole = 16777216.0f;  // 2^24: above it, float32 does not re
 Error bad_header(std::string what, std::string hint) {
   return Error{.code = &kBadHeader,
                .what = std::move(what),
-               .where = {.offset = 0},
+               .where = Where{.offset = 0},
                .hint = std::move(hint)};
 }
 

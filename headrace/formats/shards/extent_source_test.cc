@@ -43,7 +43,7 @@ class Counted final : public ExtentSource {
   Result<void> parse(int64_t, std::span<const uint8_t> bytes, const std::vector<bool>&,
                      RecordData& out) const override {
     if (bytes.size() > 1 && bytes[1] == '!') {
-      return Error{.code = &kCutOff, .what = "an exclamation mark", .where = {.offset = 1}};
+      return Error{.code = &kCutOff, .what = "an exclamation mark", .where = Where{.offset = 1}};
     }
     out.fields[0].bytes = bytes.subspan(1);
     return {};

@@ -196,7 +196,7 @@ void write_feature(std::span<const uint8_t> value, uint8_t* to, size_t& bytes, c
 Error not_an_example(const TfProblem& problem, const uint8_t* begin) {
   return Error{.code = &kNotAnExample,
                .what = problem.what,
-               .where = {.offset = problem.place ? problem.place - begin : 0},
+               .where = Where{.offset = problem.place ? problem.place - begin : 0},
                .hint = "the program that wrote it has a bug; on_error= can skip the record"};
 }
 

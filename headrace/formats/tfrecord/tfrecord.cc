@@ -106,7 +106,7 @@ ContainerIndex records_of(const UnpackedFiles& unpacked, const FileSet& files,
       if (*taken) return {};
       return Error{.code = &kNothingToRead,
                    .what = "the index " + given->second + " does not belong to the file",
-                   .where = {.file = file.path()},
+                   .where = Where{.file = file.path()},
                    .hint = "recreate it, or omit index="};
     }
     for (const std::string& name : index_names(file.path())) {

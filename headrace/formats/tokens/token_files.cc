@@ -157,7 +157,7 @@ Result<void> TokenFiles::check(size_t file, int64_t begin, int64_t count,
               (wraps ? std::to_string(static_cast<uint64_t>(bad)) : std::to_string(bad)) + ", " +
               (fits ? "but vocab_size is " + std::to_string(form_.vocab_size)
                     : "which does not fit into " + std::string(name_of(form_.to))),
-      .where = {.file = set_.shown(file), .offset = static_cast<int64_t>(byte_of(file, at))},
+      .where = Where{.file = set_.shown(file), .offset = static_cast<int64_t>(byte_of(file, at))},
       .hint = "pass the dtype that the file was written with (it is read as " +
               std::string(name_of(dtype())) + ")"};
 }

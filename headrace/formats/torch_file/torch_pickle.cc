@@ -302,7 +302,7 @@ class PickleReader {
     if (!is_harmless(name)) {
       return fail({.code = &kCallsCode,
                    .what = "it names " + name.substr(0, 80) + ", which is not part of a tensor",
-                   .where = {.file = path_, .offset = static_cast<int64_t>(bytes_.at())},
+                   .where = Where{.file = path_, .offset = static_cast<int64_t>(bytes_.at())},
                    .hint = kWayOut});
     }
     push({.kind = NodeKind::kGlobal, .text = std::move(name)});

@@ -135,7 +135,7 @@ bool is_tar_header(std::span<const uint8_t> block) {
 Error TarWalker::damaged(std::string what, uint64_t offset) const {
   return {.code = &kDamaged,
           .what = std::move(what),
-          .where = {.offset = static_cast<int64_t>(offset)},
+          .where = Where{.offset = static_cast<int64_t>(offset)},
           .hint = "copy or recreate the archive"};
 }
 
@@ -298,7 +298,7 @@ Result<void> TarWalker::take_pax_value(std::string_view key, std::string_view va
     return Error{
         .code = &kNotRead,
         .what = "a global header sets \"" + std::string(key) + "\" of all members after it",
-        .where = {.offset = static_cast<int64_t>(offset)},
+        .where = Where{.offset = static_cast<int64_t>(offset)},
         .hint = "write the archive with `tar --format=ustar` or Python's tarfile"};
   }
   if (sparse) pax_sparse_ = true;

@@ -277,7 +277,7 @@ std::string indexes_text(const WdsIndexes& indexes) {
 Error unfit_index(const std::string& index, const std::string& file, const std::string& why) {
   return {.code = &kUnfitIndex,
           .what = "the index " + index + " does not belong to the file: " + why,
-          .where = {.file = file},
+          .where = Where{.file = file},
           .hint = "recreate it, or omit index="};
 }
 

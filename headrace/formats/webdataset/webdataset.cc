@@ -103,7 +103,7 @@ void refuse_other_packings(const std::vector<std::string>& paths) {
     if (!has_one_suffix(path, kOtherSuffixes)) continue;
     throw Exception(Error{.code = &kOtherPacking,
                           .what = "archives with this compression are not supported",
-                          .where = {.file = path},
+                          .where = Where{.file = path},
                           .hint = "decompress it, or compress it with zstd or gzip"});
   }
 }
@@ -115,8 +115,8 @@ void refuse_other_packings(const std::vector<std::string>& paths) {
     const ErrorCode* code = Registry<ErrorCode>::find(damage.code);
     throw Exception(Error{.code = code ? code : &kNoSamples,
                           .what = damage.what,
-                          .where = {.file = files.shown(index.records[damage.record].file),
-                                    .offset = static_cast<int64_t>(damage.offset)},
+                          .where = Where{.file = files.shown(index.records[damage.record].file),
+                                         .offset = static_cast<int64_t>(damage.offset)},
                           .hint = damage.hint});
   }
   raise(kNoSamples, "there is no sample in " + path,

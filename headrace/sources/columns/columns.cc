@@ -234,7 +234,7 @@ class ColumnSource final : public Source {
     } else if (!cell.may_be_null && out.result) {
       out.result = Error{.code = &kNoValue,
                          .what = "a column has no value (null) for it",
-                         .where = {.record = record},
+                         .where = Where{.record = record},
                          .hint = "filter such rows out of the table"};
     }
   }
@@ -263,7 +263,7 @@ class ColumnSource final : public Source {
     return {.code = &kLargeRecord,
             .what = "the record has " + with_commas(static_cast<int64_t>(bytes)) +
                     " bytes, the cap is " + with_commas(static_cast<int64_t>(max_bytes)),
-            .where = {.file = in_file ? cell.array.parts.front().file->path() : std::string()},
+            .where = Where{.file = in_file ? cell.array.parts.front().file->path() : std::string()},
             .hint = "raise memory_limit"};
   }
 

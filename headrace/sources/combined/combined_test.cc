@@ -111,7 +111,7 @@ class Watched final : public Source {
       out[i].fields[0].scalar = indices[i];
       out[i].result = {};
       if (indices[i] % 2) {
-        out[i].result = Error{.code = &kOdd, .what = "odd", .where = {.record = indices[i]}};
+        out[i].result = Error{.code = &kOdd, .what = "odd", .where = Where{.record = indices[i]}};
       }
     }
   }

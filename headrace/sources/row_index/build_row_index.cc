@@ -38,7 +38,7 @@ constexpr int64_t kRecordsAtOnce = 8;  // records per thread, enough for one cal
   throw Exception(
       Error{.code = &kCannotWrite,
             .what = file.empty() ? "there is no cache folder" : std::strerror(error_number),
-            .where = {.file = file},
+            .where = Where{.file = file},
             .hint = "choose a file in a writable folder: -o FILE"});
 }
 

@@ -97,7 +97,7 @@ Result<void> check(const Header& found, const RowIndexKey& key, const std::strin
   const auto sum = ByteReader(std::span(found).subspan(kSumAt)).number<uint64_t>();
   if (!magic || sum != content_hash(std::span(found).first(kSumAt))) {
     return Error{
-        .code = &kNoRowIndex, .what = path + " is not a row index", .where = {.file = path}};
+        .code = &kNoRowIndex, .what = path + " is not a row index", .where = Where{.file = path}};
   }
   // Readers must understand all flags, and none are defined. Files of older versions are never
   // extended, since older readers accept them.
@@ -107,12 +107,12 @@ Result<void> check(const Header& found, const RowIndexKey& key, const std::strin
                  .what = path + " has version " + std::to_string(version) +
                          ", but this program reads versions " + std::to_string(kOldestVersion) +
                          " to " + std::to_string(kRowIndexVersion),
-                 .where = {.file = path}};
+                 .where = Where{.file = path}};
   }
   if (found == header_of(key, version)) return {};
   return Error{.code = &kOtherDataset,
                .what = path + " was made from another dataset, or this one has changed",
-               .where = {.file = path},
+               .where = Where{.file = path},
                .hint = "headrace index SOURCE -o FILE recreates it"};
 }
 
@@ -126,11 +126,13 @@ Result<std::unique_ptr<RowIndexFile>> RowIndexFile::open(const std::string& path
   if (!file) return storage_error(errno, "open", path);
   Header header(kHeaderBytes);
   if (!file->read(0, header)) {
-    return Error{.code = &kNoRowIndex, .what = path + " is too short", .where = {.file = path}};
+    return Error{
+        .code = &kNoRowIndex, .what = path + " is too short", .where = Where{.file = path}};
   }
   if (Result<void> good = check(header, key, path, writable); !good) return std::move(good.error());
   if (key.slots() > kMaxSlots || file->size() < end_of_table(key)) {
-    return Error{.code = &kNoRowIndex, .what = path + " was truncated", .where = {.file = path}};
+    return Error{
+        .code = &kNoRowIndex, .what = path + " was truncated", .where = Where{.file = path}};
   }
   return std::unique_ptr<RowIndexFile>(new RowIndexFile(path, key, std::move(file)));
 }
@@ -140,7 +142,8 @@ Result<RowIndexKey> RowIndexFile::key_of(const std::string& path) {
   if (!file) return storage_error(errno, "open", path);
   Header header(kHeaderBytes);
   if (!file->read(0, header)) {
-    return Error{.code = &kNoRowIndex, .what = path + " is too short", .where = {.file = path}};
+    return Error{
+        .code = &kNoRowIndex, .what = path + " is too short", .where = Where{.file = path}};
   }
   ByteReader in(std::span<const uint8_t>(header).subspan(kKeyAt));
   const RowIndexKey key{.fingerprint = in.number<uint64_t>(),
@@ -151,7 +154,8 @@ Result<RowIndexKey> RowIndexFile::key_of(const std::string& path) {
   const bool fits = key.records >= 0 && key.pictures >= 0 &&
                     !__builtin_mul_overflow(key.records, key.pictures, &slots);
   if (!fits || slots > kMaxSlots) {
-    return Error{.code = &kNoRowIndex, .what = path + " is too large", .where = {.file = path}};
+    return Error{
+        .code = &kNoRowIndex, .what = path + " is too large", .where = Where{.file = path}};
   }
   return key;
 }

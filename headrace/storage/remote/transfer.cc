@@ -76,7 +76,7 @@ bool is_same_facts(const ObjectFacts& a, const ObjectFacts& b) {
 Error request_error(const std::string& path, std::string what, std::string hint) {
   return {.code = &kRequestFailed,
           .what = std::move(what),
-          .where = {.file = path},
+          .where = Where{.file = path},
           .hint = std::move(hint)};
 }
 
@@ -378,7 +378,7 @@ Transfer::Outcome Transfer::outcome(int code) {
         FetchResult failed;
         failed.result = Error{.code = &kNoRanges,
                               .what = "it sent the whole object instead of a range",
-                              .where = {.file = job_->fetch.path},
+                              .where = Where{.file = job_->fetch.path},
                               .hint = "use a server with range requests, or copy the files"};
         return {.kind = Kind::kFailed, .failed = std::move(failed)};
       }
@@ -386,7 +386,7 @@ Transfer::Outcome Transfer::outcome(int code) {
         FetchResult failed;
         failed.result = Error{.code = &kUnsound,
                               .what = "it sent " + judgment_->why,
-                              .where = {.file = job_->fetch.path},
+                              .where = Where{.file = job_->fetch.path},
                               .hint = "look for a proxy or a cache between here and the server"};
         return {.kind = Kind::kFailed, .failed = std::move(failed)};
       }

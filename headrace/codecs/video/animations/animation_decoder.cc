@@ -72,7 +72,7 @@ class AnimationDecoder final : public VideoDecoder {
                              " seconds "
                              "was reached at packet " +
                              std::to_string(feed.packet),
-                     .where = {.offset = packet.offset}};
+                     .where = Where{.offset = packet.offset}};
       }
     }
     assert(kept == plan.kept.size());

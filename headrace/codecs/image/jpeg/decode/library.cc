@@ -251,7 +251,7 @@ Result<void> JpegLibraryDecoder::check_rows(const Window& window) {
                            ? "the data for its rows is not complete"
                            : "the data ends above row " + std::to_string(missing * mcu_height) +
                                  " of " + std::to_string(cinfo.image_height),
-               .where = {.offset = session_.offset()},
+               .where = Where{.offset = session_.offset()},
                .hint =
                    "download the file again, or skip it (on_error=); damaged=\"repair\" delivers "
                    "gray where rows are missing"};

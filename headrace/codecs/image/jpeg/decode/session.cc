@@ -257,10 +257,10 @@ Error JpegSession::failure(const ErrorCode& code) const {
                                    std::to_string(bytes_.size()) + " bytes for " +
                                    std::to_string(cinfo_.image_width) + " x " +
                                    std::to_string(cinfo_.image_height) + " pixels)",
-                 .where = {.offset = failure_offset_},
+                 .where = Where{.offset = failure_offset_},
                  .hint = "re-encode the file, or skip it"};
   }
-  Error error{.code = &code, .what = failure_text_, .where = {.offset = failure_offset_}};
+  Error error{.code = &code, .what = failure_text_, .where = Where{.offset = failure_offset_}};
   std::string_view name;
   switch (errors_.msg_code) {
     case JERR_OUT_OF_MEMORY:
@@ -299,7 +299,7 @@ Error JpegSession::failure(const ErrorCode& code) const {
 Error JpegSession::first_warning() const {
   return Error{.code = &kJpegDamaged,
                .what = warning_text_,
-               .where = {.offset = warning_offset_},
+               .where = Where{.offset = warning_offset_},
                .note = std::to_string(warnings()) + " warnings in this file, this is the first",
                .hint = "without strict decoding the repaired pixels are used"};
 }

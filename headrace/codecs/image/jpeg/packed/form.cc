@@ -23,7 +23,7 @@ T field(std::span<const uint8_t> bytes, size_t at) {
 Error damaged(std::string what, size_t offset) {
   return Error{.code = &kPackedHeader,
                .what = std::move(what),
-               .where = {.offset = static_cast<int64_t>(offset)}};
+               .where = Where{.offset = static_cast<int64_t>(offset)}};
 }
 
 int rows_of(const JpegFrame& frame) {
@@ -126,7 +126,7 @@ bool is_packed_image(std::span<const uint8_t> bytes) {
 Error damaged_row(const PackedRows& rows, int c, int y) {
   return Error{.code = &kPackedDamaged,
                .what = "row " + std::to_string(y) + " of blocks of component " + std::to_string(c),
-               .where = {.offset = static_cast<int64_t>(rows.offset(c, y))}};
+               .where = Where{.offset = static_cast<int64_t>(rows.offset(c, y))}};
 }
 
 Result<PackedImage> parse_packed_jpeg(std::span<const uint8_t> bytes) {
@@ -138,7 +138,7 @@ Result<PackedImage> parse_packed_jpeg(std::span<const uint8_t> bytes) {
     return Error{.code = &kNewer,
                  .what = "version " + std::to_string(bytes[8]) + " with flags " +
                          std::to_string(bytes[9]) + ", " + std::to_string(bytes[18]),
-                 .where = {.offset = 8}};
+                 .where = Where{.offset = 8}};
   }
   PackedImage image;
   image.bytes = bytes;

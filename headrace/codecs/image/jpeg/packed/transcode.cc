@@ -169,7 +169,7 @@ Result<std::vector<uint8_t>> unpack_remainder(const PackedImage& image) {
   const auto bad = [&](std::string what) {
     return Error{.code = &kPackedDamaged,
                  .what = std::move(what),
-                 .where = {.offset = static_cast<int64_t>(image.rows_end)}};
+                 .where = Where{.offset = static_cast<int64_t>(image.rows_end)}};
   };
   // Both sizes come from the file: memory is only allocated if they agree.
   if (zstd_content_size(stored) != image.remainder_bytes) {
