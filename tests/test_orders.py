@@ -311,7 +311,7 @@ def test_each_group_may_have_its_own_remainder() -> None:
         1: [4, 4, 4],
         2: [3, 3, 3],
     }
-    assert "2 records left out" in repr(hr.Loader(src, sampler=order))
+    assert "2 records dropped" in repr(hr.Loader(src, sampler=order))
     with pytest.raises(hr.ConfigError, match=r"HR0755.*last has 2 values, but there are 3 keys"):
         hr.Loader(src, sampler=hr.sampling.grouped("group", batch_size=4, last=["drop", "pad"]))
     with pytest.raises(hr.ConfigError, match='"wrap"'):

@@ -60,7 +60,7 @@ TEST(PixelOp, LeavesMasksUnchangedAndRejectsThemIfNamed) {
   EXPECT_FALSE(op.moves());
   FieldState mask = mask_state();
   EXPECT_EQ(refusal([&] { op.plan(mask); }).substr(0, 62),
-            "HR0510 [Darken] \"mask\" is a mask: its values are class ids | l");
+            "HR0510 [Darken] \"mask\" is a mask: its values are class ids | r");
   FieldState label{"label", FieldKind::kLabel, DType::kInt64, {}, {}};
   EXPECT_EQ(refusal([&] { op.plan(label); }),
             "HR0510 [Darken] \"label\" is a label field, and the transform works on images");
@@ -70,7 +70,7 @@ TEST(PixelOp, RejectsUnsupportedChannelsAndDTypes) {
   const Darken op;
   FieldState four = image_state({4, 5, 5}), floats = image_state({3, 5, 5}, DType::kFloat32);
   EXPECT_NE(refusal([&] { op.plan(four); }).find("on the 4 channels of"), std::string::npos);
-  EXPECT_NE(refusal([&] { op.plan(floats); }).find("works on uint8, and"), std::string::npos);
+  EXPECT_NE(refusal([&] { op.plan(floats); }).find("works on uint8, but"), std::string::npos);
   EXPECT_NE(refusal([&] {
               TestRecord({{recipe_test::random_grid(1, 3, 3, 1)}}).apply(op);
             }).find("on the 1 channel that"),

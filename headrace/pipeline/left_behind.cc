@@ -121,7 +121,7 @@ Error PlanParts::left_behind_error(const Step& step, int left) const {
   const std::string said = count == 1 ? moved : "(" + moved + ")";
   const std::string name = quoted(field.name);
   return {.code = &kLeftBehind,
-          .what = step.label + " moves " + moved + " and would leave " + name + " (" +
+          .what = step.label + " moves " + moved + " but would leave " + name + " (" +
                   std::string(name_of(field.kind)) + ") unchanged",
           .note = {},
           .hint = way_along(step, field) + "leave " + name +

@@ -47,7 +47,7 @@ TEST(Grouped, BatchesOfAKeyDifferInSizeByOneAtMost) {
 
 TEST(Grouped, DroppedRecordsDifferBetweenEpochs) {
   const SamplerPtr order = grouped_of(kKeysOfGroups, {2}, std::string("drop"));
-  EXPECT_NE(order->description().find("2 records left out"), std::string::npos);
+  EXPECT_NE(order->description().find("2 records dropped"), std::string::npos);
   std::set<int64_t> left_out;
   for (uint64_t epoch = 0; epoch < 50; ++epoch) {
     const auto batches = batches_by_key(*order, epoch);
@@ -87,7 +87,7 @@ TEST(Grouped, AKeyMayHaveItsOwnRemainder) {
   const auto batches = batches_by_key(*order, 0);
   EXPECT_EQ(batches.at(2), (Sizes{2}));
   EXPECT_EQ(batches.at(7), (Sizes{2, 2, 2}));
-  EXPECT_NE(order->description().find("1 records left out"), std::string::npos);
+  EXPECT_NE(order->description().find("1 records dropped"), std::string::npos);
   EXPECT_NE(order->description().find("1 records twice"), std::string::npos);
   EXPECT_EQ(batches_by_key(*each("pad", "keep"), 0).at(7), (Sizes{1, 2, 2}));
   EXPECT_NE(each("pad", "keep")->fingerprint(), each("keep", "pad")->fingerprint());

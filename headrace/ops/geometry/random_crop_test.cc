@@ -45,7 +45,7 @@ TEST(RandomCrop, ImagesOfDifferentSizesMakeABadRecord) {
   Result<void> done = record.try_apply(*make_op("RandomCrop", {{"size", int64_t{3}}}));
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code->id, "HR0501");
-  EXPECT_EQ(done.error().what, "one is 6 x 6 (height x width), another 6 x 7");
+  EXPECT_EQ(done.error().what, "one is 6 x 6 (height x width), another is 6 x 7");
 }
 
 TEST(RandomCrop, PaddingComesBeforeTheCrop) {
