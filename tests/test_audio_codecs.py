@@ -115,7 +115,7 @@ def test_a_header_that_declares_too_much_allocates_nothing() -> None:
     flac = bytearray(audio_files.encoded(audio_files.waves(1000), 16000, format="FLAC"))
     flac[21] |= 15  # 2^36 frames
     flac[22:26] = b"\xff" * 4
-    with pytest.raises(hr.DataError, match=r"HR0350.*promises"):
+    with pytest.raises(hr.DataError, match=r"HR0350.*declares"):
         _core.decode_audio(bytes(flac))
     wav = bytearray(audio_files.wav_of(audio_files.int16_waves(1000)))
     place = wav.index(b"data") + 4

@@ -175,7 +175,7 @@ def on_its_side(folder: Path) -> Path:
 
 def test_a_sideways_image_is_warned_about_once_and_counted(tmp_path: Path) -> None:
     source = hr.records(image=[str(on_its_side(tmp_path))] * 3)
-    with pytest.warns(hr.Warning, match=r"rotated or mirrored.*exif_orientation=True") as told:
+    with pytest.warns(hr.Warning, match=r"require a rotation or flip.*exif_orientation=True") as told:
         loader = hr.Loader(source, [T.Resize((8, 8))], batch_size=1)
         assert len(list(loader)) == 3
         assert len(list(loader)) == 3
@@ -225,21 +225,21 @@ def first(path: Path, *, check_sizes: bool = True, **options: Any) -> Any:
 @pytest.mark.filterwarnings("ignore:.*rotated or mirrored")
 def test_annotations_of_the_upright_image_are_refused_on_the_stored_one(tmp_path: Path) -> None:
     path = annotated(tmp_path, 15, 24)
-    with pytest.raises(hr.DataError, match=r"(?s)24 x 15.*of 15 x 24.*exif_orientation=True"):
+    with pytest.raises(hr.DataError, match=r"(?s)24 x 15.*for 15 x 24.*exif_orientation=True"):
         first(path)
     assert first(path, exif_orientation=True).image[0].shape == (3, 24, 15)
 
 
 def test_annotations_of_the_stored_image_are_refused_on_the_upright_one(tmp_path: Path) -> None:
     path = annotated(tmp_path, 24, 15)
-    with pytest.raises(hr.DataError, match=r"(?s)15 x 24.*of 24 x 15.*exif_orientation=False"):
+    with pytest.raises(hr.DataError, match=r"(?s)15 x 24.*for 24 x 15.*exif_orientation=False"):
         first(path, exif_orientation=True)
     assert first(path, exif_orientation=False).image[0].shape == (3, 15, 24)
 
 
 def test_annotations_of_an_image_of_another_size_are_refused(tmp_path: Path) -> None:
     path = annotated(tmp_path, 48, 30)
-    with pytest.raises(hr.DataError, match=r"(?s)HR0140.*of 48 x 30.*check_sizes=False"):
+    with pytest.raises(hr.DataError, match=r"(?s)HR0140.*for 48 x 30.*check_sizes=False"):
         first(path, exif_orientation=False)
     assert first(path, exif_orientation=False, fields=("image",)).image[0].shape == (3, 15, 24)
     assert first(path, exif_orientation=False, check_sizes=False).image[0].shape == (3, 15, 24)

@@ -139,7 +139,7 @@ def test_sixteen_bit_gray_is_refused_without_an_option() -> None:
 
 
 def test_a_page_number_beyond_the_file_is_an_error() -> None:
-    with pytest.raises(hr.DataError, match=r"HR0349.*page 2 was requested.*has 1"):
+    with pytest.raises(hr.DataError, match=r"HR0349.*page 2 was requested.*count is 1"):
         ours([{"image": encoded(waves("RGB", 9, 9), "PNG")}], page=2)
 
 
@@ -197,7 +197,7 @@ def test_a_page_of_a_tiff_equals_that_of_pillow() -> None:
     for number, page in enumerate(pages):
         got = np.asarray(ours([{"image": data}], page=number).image[0])
         assert np.array_equal(got, np.asarray(page).transpose(2, 0, 1))
-    with pytest.raises(hr.DataError, match=r"HR0349.*has 3"):
+    with pytest.raises(hr.DataError, match=r"HR0349.*count is 3"):
         ours([{"image": data}], page=3)
 
 

@@ -65,7 +65,7 @@ def test_planes_that_do_not_cover_the_image_are_a_bad_record(
 ) -> None:
     record = {"image": scene()["image"], "masks": np.ones((2, *size), np.uint8)}
     source = hr.open([record], kinds={"masks": "masks"})
-    message = f"HR0122.*planes are {size[0]} x {size[1]} .*, the image 6 x 9"
+    message = f"HR0122.*planes are {size[0]} x {size[1]} .*, but the image is 6 x 9"
     with pytest.raises(hr.DataError, match=message):
         next(iter(hr.Loader(source, [transpose.RandomTranspose(1.0)], batch_size=1)))
 

@@ -300,5 +300,5 @@ def test_likely_mistakes_are_refused_with_a_hint(pictures: Path) -> None:
             hr.Loader(pictures, [SMALL], fields=fields, batch_size=2)
         with pytest.raises(hr.ConfigError, match=r"no field"):
             hr.Loader(pictures, [T.Resize((8, 8), fields=fields)], batch_size=2)
-        with pytest.raises(hr.ConfigError, match=r"arguments are fields"):
+        with pytest.raises(hr.ConfigError, match=r"argument names must be field names"):
             hr.Loader(pictures, [T.Python(lambda x: x, fields=fields)], batch_size=2)

@@ -39,6 +39,7 @@ SHORT = 0.0002  # hours; each trial runs at least once
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Imports a module of the command."""
+    monkeypatch.delitem(sys.modules, "forked", raising=False)  # the tests have one, too
     monkeypatch.syspath_prepend(str(FOLDER))
     return importlib.import_module
 

@@ -377,7 +377,7 @@ def test_the_tally_omits_skips_if_there_are_none(tmp_path: Path) -> None:
 
 def test_a_run_of_limited_time_stops_its_steps_and_names_them(tmp_path: Path) -> None:
     script = (TOOLS.parent / "dev").read_text()
-    begin = script.index("# COMMAND...: runs it. When $TEST_MINUTES")
+    begin = script.index("# COMMAND...: runs it. After $TEST_MINUTES")
     functions = script[begin : script.index("cxx_sources() {")]
     program = """
 set -euo pipefail
