@@ -131,8 +131,8 @@ def watch(
         every: seconds between status lines on standard error: updated in place on a terminal, at
             most one per minute elsewhere. None: no line. With several ranks, only the first writes.
         warn: if more than this share of the time (0 to 1) is spent waiting for data, one
-        headrace.Warning reports that the input has begun to stall. None: never. port: serve metrics
-        for Prometheus at http://host:port/metrics; 0 chooses a free port, given
+            headrace.Warning reports that the input has begun to stall. None: never.
+        port: serve metrics for Prometheus at http://host:port/metrics; 0 chooses a free port, given
             by ``seen.port``. None: no server.
         host: address to listen on; by default only this machine can connect.
         name: name of the loader, in the status line and as a label of the metrics.
