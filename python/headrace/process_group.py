@@ -46,17 +46,22 @@ def with_prefix(store: Any, prefix: str) -> Any:
     return sys.modules["torch"].distributed.PrefixStore(prefix, store)
 
 
-def shared_store(name: str) -> tuple[int, int, Any] | None:
+def shared_store(name: str, together: bool = True) -> tuple[int, int, Any] | None:
     """Rank, number of ranks and a new store shared by them, over a separate connection if possible:
     a collective being set up may block the other one. None without a group of several ranks. All
-    ranks must create stores of the same name in the same order.
+    ranks must create stores of the same name in the same order. together=False: once per process
+    group, and ranks may create none in an earlier group.
     """
     group = initialized()
     if group is None or group[1] < 2:
         return None
-    _stores[name] += 1
     distributed: Any = sys.modules["torch"].distributed
     store = distributed.distributed_c10d._get_default_store()
     with contextlib.suppress(AttributeError, RuntimeError):
         store = store.clone()
-    return *group, distributed.PrefixStore(f"headrace/{name}/{_stores[name]}", store)
+    if together:
+        _stores[name] += 1
+        number = _stores[name]
+    else:
+        number = store.add(f"headrace/{name}/of rank {group[0]}", 1)
+    return *group, distributed.PrefixStore(f"headrace/{name}/{number}", store)
