@@ -6,6 +6,7 @@ gave. Prints, per rank, the result, or the code and message of the error.
 """
 
 import datetime
+import functools
 import importlib
 import sys
 import threading
@@ -96,6 +97,13 @@ def position_after_seek() -> int:
     return len(list(iterator))
 
 
+def checkpoint_on_one_rank() -> int:
+    made = loader()
+    if dist.get_rank() == 1:
+        made.load_state_dict({**made.state_dict(), "batch": 3})
+    return run_of(made)
+
+
 # Loaders that agree, in ways that could be taken for a disagreement.
 
 
@@ -113,6 +121,32 @@ def peek() -> int:
         made.load_state_dict({**made.state_dict(), "batch": 0})
     dist.barrier()
     return run_of(made)
+
+
+def peek_before_resume() -> int:
+    """Rank 0 looks at a batch while the other rank is already where both continue."""
+    made = loader()
+    if dist.get_rank() == 0:
+        next(iter(made))
+    made.load_state_dict({**made.state_dict(), "batch": 5})
+    return run_of(made)
+
+
+def equal_values() -> int:
+    """A set's order differs between processes, and a number may be NumPy's."""
+    names = ["x", "id", "key", "image"]
+    fields = set(odd(names[::-1], names))
+    return run_of(loader(fields=fields, batch_size=odd(np.int64(4), 4)))
+
+
+def functions() -> int:
+    """What a function of an order is given says nothing about the order."""
+
+    def order(epoch: int, rank: int) -> np.ndarray:
+        return np.arange(64)
+
+    partial = functools.partial(order, rank=dist.get_rank())
+    return run_of(loader(shuffle=False, sampler=hr.sampling.per_epoch(partial)))
 
 
 def retry() -> int:
@@ -199,6 +233,18 @@ def second_group() -> int:
     return first + run_of(loader(seed=6))
 
 
+def group_without_a_loader() -> int:
+    """In the first group, rank 1 iterates nothing; in the second one both ranks are compared."""
+    agreement.PATIENCE = 0.1
+    if dist.get_rank() == 0:
+        run_of(loader(seed=5))
+    dist.barrier()
+    dist.destroy_process_group()
+    dist.init_process_group("gloo", store=store_of("next"), rank=RANK[0], world_size=RANK[1])
+    agreement.PATIENCE = FOREVER
+    return run_of(loader(seed=dist.get_rank()))
+
+
 RANK = [0, 1]
 
 
@@ -228,6 +274,7 @@ def run() -> None:
 
 torch.set_num_threads(1)
 for NAME in sys.argv[2:]:
-    agreement.PATIENCE = 0.1 if NAME in ("peek", "evaluation_on_one_rank") else FOREVER
+    short = ("peek", "evaluation_on_one_rank", "checkpoint_on_one_rank")
+    agreement.PATIENCE = 0.1 if NAME in short else FOREVER
     agreement.GRACE = FOREVER if NAME == "threads" else 0.1
     print(NAME, ranks(run, int(sys.argv[1])))

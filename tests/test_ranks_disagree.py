@@ -23,10 +23,15 @@ DIFFERENT = {
     "world_size": "world size: 2 on rank 0, 1 on rank 1",
     "position": "position: batch 2 of epoch 0 on rank 0, batch 3 of epoch 0 on rank 1",
     "position_after_seek": "position: batch 4 of epoch 0 on rank 0, batch 5 of epoch 0 on rank 1",
+    "checkpoint_on_one_rank": "batch 0 of epoch 0 on rank 0, batch 3 of epoch 0 on rank 1",
+    "group_without_a_loader": "seed: 0 on rank 0, 1 on rank 1",
 }
 EQUAL = {
     "nothing": 8,
     "peek": 8,
+    "peek_before_resume": 3,
+    "equal_values": 8,
+    "functions": 8,
     "retry": 6,
     "behind": None,
     "evaluation_on_one_rank": 16,

@@ -58,6 +58,7 @@ class _Seen(NamedTuple):
     card: Card
     given: str  # digest of what the loader was given
     made: tuple[str, ...]  # the same of all loaders that the rank has made in the same place
+    is_first: bool  # the loader was never moved: its rank may only look at a batch, and move then
 
 
 class _Place:
@@ -174,8 +175,10 @@ def _board(shard: Any) -> _Board | None:
         return None
     with _lock:
         if _present is None or _present.group() is not process_group.default_group():
-            shared = process_group.shared_store("agreement")
-            _present = None if shared is None else _Boards(*shared)
+            _present = None
+            with contextlib.suppress(RuntimeError):  # the store is gone with its rank
+                shared = process_group.shared_store("agreement", together=False)
+                _present = None if shared is None else _Boards(*shared)
         return None if _present is None else _present.of(ranks)
 
 
@@ -185,7 +188,7 @@ class Agreement:
     def __init__(self, assembly: Assembly) -> None:
         self._site = call_site()
         self._seen: _Seen | None = None  # the card that is being compared
-        self._is_due = True
+        self._is_due = self._is_first = True
         self._next_look = 0.0
         self._differs_since: float | None = None
         with _lock:
@@ -194,7 +197,7 @@ class Agreement:
 
     def moved(self) -> None:
         """The loader continues at another position, which the other ranks must do too."""
-        self._is_due = True
+        self._is_due, self._is_first = True, False
 
     def check(
         self, assembly: Assembly, state: Callable[[], dict[str, int]], ended: Callable[[], bool]
@@ -221,12 +224,13 @@ class Agreement:
             self._seen = None
         elif ended():
             return  # the next iteration begins with a look
+        pause = 0.0 if self._is_due else _POLL  # a rank that only looked at a batch has moved then
         self._is_due, place.is_alone = False, not agreed
-        self._next_look = time.monotonic() + _POLL
+        self._next_look = time.monotonic() + pause
 
     def _begin(self, board: _Board, assembly: Assembly, state: dict[str, int]) -> None:
-        card = at_position(assembly, state)
-        self._seen = _Seen(digest_of(card), card, _digest_as_given(assembly), self._made_here())
+        card, given = at_position(assembly, state), _digest_as_given(assembly)
+        self._seen = _Seen(digest_of(card), card, given, self._made_here(), self._is_first)
         self._differs_since = None
         board.write(self._site, self._seen)
 
@@ -250,13 +254,14 @@ class Agreement:
             return True
         if (told := board.told(self._site, digest)) is not None:
             raise self._error(board, *told)
-        if not (board.read(self._site) and self._is_contradicted(place)):
+        grace = self._contradiction(place) if board.read(self._site) else None
+        if grace is None:
             self._differs_since = None
             return False
         now = time.monotonic()
         if self._differs_since is None:
             self._differs_since = now
-        if now - self._differs_since >= GRACE:
+        if now - self._differs_since >= grace:
             seen = {rank: cards[-1] for rank, cards in place.others.items() if cards}
             seen[board.rank] = self._seen
             text = differences({rank: each.card for rank, each in seen.items()})
@@ -264,9 +269,11 @@ class Agreement:
             raise self._error(board, text, len(seen))
         return False
 
-    def _is_contradicted(self, place: _Place) -> bool:
-        """Whether another rank was not here, and this rank was not where that one is."""
-        seen = self._seen
+    def _contradiction(self, place: _Place) -> float | None:
+        """Whether another rank was not here, and this rank was not where that one is: the seconds
+        after which this is an error.
+        """
+        seen, found = self._seen, None
         assert seen is not None
         mine = {each.digest for each in place.mine}
         for cards in place.others.values():
@@ -275,10 +282,13 @@ class Agreement:
             if any(each.digest == seen.digest for each in cards):
                 continue
             last = cards[-1]
+            if _may_move(seen, last):
+                found = None if self._is_due else PATIENCE
+                continue
             made = seen.given in last.made or last.given in self._made_here()
             if seen.given == last.given or not made:
-                return True
-        return False
+                return GRACE
+        return found
 
     def _is_elsewhere(self, board: _Board) -> bool:
         """Whether all ranks that were not here have gone to loaders that this one has not begun."""
@@ -309,6 +319,14 @@ class Agreement:
             hint="give all ranks the same source, seed, batch size and state",
             note=f"this is rank {board.rank}",
         )
+
+
+def _may_move(seen: _Seen, other: _Seen) -> bool:
+    """Whether only the positions differ, and one rank may have looked at a batch before it moves to
+    where the other one is, as rank 0 does that needs shapes or logs images before it resumes.
+    """
+    same = (seen.card[name] == other.card[name] for name in seen.card if name != "position")
+    return seen.is_first != other.is_first and all(same)
 
 
 def _digest_as_given(assembly: Assembly) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 
 from headrace.loader.assembly import Assembly
 from headrace.loader.description import deciding
-from headrace.sampling import Sampling
+from headrace.sampling import Sampling, per_epoch, per_step
 from headrace.sources import Source
 from headrace.transforms import Transform
 
@@ -150,8 +150,10 @@ def _transforms(assembly: Assembly) -> str:
 @functools.singledispatch
 def _text(value: Any) -> str:
     """The value as text that is the same in another process."""
-    if isinstance(value, (str, int, float, type(None), np.generic)):
+    if isinstance(value, (str, int, float, type(None))):
         return repr(value)
+    if isinstance(value, np.generic):
+        return repr(value.item())
     name = getattr(value, "__qualname__", None) or type(value).__qualname__
     has_repr = "__repr__" in {each for kind in type(value).__mro__[:-1] for each in vars(kind)}
     return _ADDRESS.sub("", repr(value)) if has_repr else str(name)
@@ -174,10 +176,25 @@ def _(value: Sampling) -> str:
     return _ADDRESS.sub("", repr(value))
 
 
+@_text.register(per_epoch)
+@_text.register(per_step)
+def _(value: Any) -> str:
+    function = value.function  # whose attributes, or arguments if it is partial, may differ
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    number = getattr(value, "num_samples", None)
+    return f"{type(value).__name__}({name}, num_samples={number})"
+
+
 @_text.register
 def _(value: np.ndarray) -> str:
     data = value.tobytes() if value.dtype != object else repr(value.shape).encode()
     return f"array {value.shape} {hashlib.blake2b(data, digest_size=4).hexdigest()}"
+
+
+@_text.register(set)
+@_text.register(frozenset)
+def _(value: Any) -> str:
+    return _text(sorted(value, key=_text))  # whose order differs between processes
 
 
 @_text.register(list)
