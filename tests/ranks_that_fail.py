@@ -3,10 +3,13 @@
 
 The argument says what the others do meanwhile: "python", "collective", "stuck" or "late", which is
 "python", except that the last rank looks for a message when the rank with the store may have
-exited. With "nothing" there is no bad record.
+exited. With "nothing" there is no bad record; with "restart" the ranks run again, and their store
+is that of the run that failed, as torchrun's.
 """
 
+import functools
 import importlib
+import os
 import sys
 import time
 
@@ -59,8 +62,24 @@ def wait_for_ever() -> None:
         ctypes.CDLL(None).sleep(600)
 
 
+def run_again(attempt: int) -> None:
+    store = dist.TCPStore("127.0.0.1", KEPT.port, is_master=False)
+    os.environ["TORCHELASTIC_RESTART_COUNT"] = str(attempt)
+    dist.init_process_group("gloo")
+    dist.distributed_c10d._get_default_store = lambda: store
+    with hr.fail_together(grace=120):
+        if attempt == 0:
+            time.sleep(600 if dist.get_rank() else 0)
+            raise ValueError("the first attempt")
+        time.sleep(2)  # longer than two looks
+    print(f"rank {dist.get_rank()} is done", flush=True)
+
+
 torch.set_num_threads(1)
 if what == "stuck":
     print(ranks(wait_for_ever, 2))
+elif what == "restart":
+    KEPT = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    print(*(ranks(functools.partial(run_again, attempt), 2) for attempt in range(2)))
 else:
     print(ranks(run, 3))

@@ -38,6 +38,13 @@ def test_ranks_that_do_not_fail_end_normally(tmp_path: Path) -> None:
     assert "[0, 0, 0]" in text and text.count("is done") == 3
 
 
+def test_ranks_that_torchrun_restarts_do_not_fail_with_the_message_of_the_first_attempt(
+    tmp_path: Path,
+) -> None:
+    text = output_of("ranks_that_fail.py", "restart", cwd=tmp_path)
+    assert "[1, 1] [0, 0]" in text and text.count("is done") == 2, text
+
+
 def test_a_single_process_is_unaffected() -> None:
     with hr.fail_together():
         pass

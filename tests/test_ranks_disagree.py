@@ -5,8 +5,10 @@ only do things in another order do not.
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from forked import output_of
 
@@ -39,6 +41,7 @@ EQUAL = {
     "threads": 16,
     "own_parts": 24,
     "second_group": 16,
+    "restart": 8,
 }
 
 
@@ -75,3 +78,10 @@ def test_ranks_that_only_take_another_way_are_not_stopped(tmp_path: Path) -> Non
         if batches is not None:
             assert text.count(f"{name} rank 0: {batches}\n") == 1, text
             assert text.count(f"{name} rank 1: {batches}\n") == 1, text
+
+
+def test_large_arrays_are_neither_copied_nor_hashed() -> None:
+    text_of = importlib.import_module("headrace.loader.rank_card")._text
+    large = np.broadcast_to(np.int64(3), 1 << 40)
+    assert text_of(large) == "array (1099511627776,)"
+    assert text_of(np.zeros(3)) != text_of(np.ones(3))

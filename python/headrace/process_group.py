@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import os
 import sys
 from typing import Any
 
@@ -59,9 +60,11 @@ def shared_store(name: str, together: bool = True) -> tuple[int, int, Any] | Non
     store = distributed.distributed_c10d._get_default_store()
     with contextlib.suppress(AttributeError, RuntimeError):
         store = store.clone()
+    restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")  # which torchrun's store outlives
+    name = f"headrace/{restarts}/{name}"
     if together:
         _stores[name] += 1
         number = _stores[name]
     else:
-        number = store.add(f"headrace/{name}/of rank {group[0]}", 1)
-    return *group, distributed.PrefixStore(f"headrace/{name}/{number}", store)
+        number = store.add(f"{name}/of rank {group[0]}", 1)
+    return *group, distributed.PrefixStore(f"{name}/{number}", store)

@@ -15,6 +15,7 @@ program are not compared, nor are those that the other rank has made and not beg
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import threading
 import time
@@ -32,6 +33,7 @@ from headrace.loader.rank_card import (
     call_site,
     differences,
     digest_of,
+    site_of,
 )
 
 DISAGREE = declare(
@@ -195,6 +197,11 @@ class Agreement:
             made = [each for each in _made.get(self._site, ()) if each() is not None]
             _made[self._site] = [*made, weakref.ref(assembly)]
 
+    @functools.cached_property
+    def _key(self) -> str:
+        """The place of its cards."""
+        return site_of(self._site)
+
     def moved(self) -> None:
         """The loader continues at another position, which the other ranks must do too."""
         self._is_due, self._is_first = True, False
@@ -212,7 +219,7 @@ class Agreement:
             return
         if not self._is_due and time.monotonic() < self._next_look:
             return
-        place = board.place(self._site)
+        place = board.place(self._key)
         patience = PATIENCE if self._is_due and not place.is_alone else 0.0
         try:
             if self._is_due:
@@ -232,7 +239,7 @@ class Agreement:
         card, given = at_position(assembly, state), _digest_as_given(assembly)
         self._seen = _Seen(digest_of(card), card, given, self._made_here(), self._is_first)
         self._differs_since = None
-        board.write(self._site, self._seen)
+        board.write(self._key, self._seen)
 
     def _wait(self, board: _Board, patience: float, ended: Callable[[], bool]) -> bool:
         """Whether all ranks were at this card in time."""
@@ -249,12 +256,12 @@ class Agreement:
     def _look(self, board: _Board) -> bool:
         """Whether all ranks were at this card."""
         assert self._seen is not None
-        place, digest = board.place(self._site), self._seen.digest
-        if board.is_common(self._site, digest):
+        place, digest = board.place(self._key), self._seen.digest
+        if board.is_common(self._key, digest):
             return True
-        if (told := board.told(self._site, digest)) is not None:
+        if (told := board.told(self._key, digest)) is not None:
             raise self._error(board, *told)
-        grace = self._contradiction(place) if board.read(self._site) else None
+        grace = self._contradiction(place) if board.read(self._key) else None
         if grace is None:
             self._differs_since = None
             return False
@@ -265,7 +272,7 @@ class Agreement:
             seen = {rank: cards[-1] for rank, cards in place.others.items() if cards}
             seen[board.rank] = self._seen
             text = differences({rank: each.card for rank, each in seen.items()})
-            board.tell(self._site, {each.digest for each in seen.values()}, text, len(seen))
+            board.tell(self._key, {each.digest for each in seen.values()}, text, len(seen))
             raise self._error(board, text, len(seen))
         return False
 
@@ -292,7 +299,7 @@ class Agreement:
 
     def _is_elsewhere(self, board: _Board) -> bool:
         """Whether all ranks that were not here have gone to loaders that this one has not begun."""
-        place, seen = board.place(self._site), self._seen
+        place, seen = board.place(self._key), self._seen
         assert seen is not None
         mine = {each.digest for each in place.mine}
         missing = [
@@ -313,7 +320,7 @@ class Agreement:
         return tuple(found)
 
     def _error(self, board: _Board, text: str, ranks: int) -> Error:
-        board.take_leave(self._site, text, ranks)
+        board.take_leave(self._key, text, ranks)
         return DISAGREE.error(
             text,
             hint="give all ranks the same source, seed, batch size and state",

@@ -7,7 +7,6 @@ Only values that are the same in every process of one program: no addresses, no 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import re
 import sys
@@ -27,6 +26,7 @@ _FRAMES = 16  # of the stack that identifies a loader
 _OF_BATCHES = ("batch_size", "global_batch_size", "last_batch", "uneven")
 _OF_ORDER = ("shuffle", "shuffle_window", "sampler")
 _SHOWN = 300  # characters of a value in a message
+_HASHED = 1 << 20  # bytes of an array that are compared
 
 Card = dict[str, str]  # the names of what ranks must have in common, in the order of messages
 
@@ -59,11 +59,22 @@ def at_position(assembly: Assembly, state: Mapping[str, int]) -> Card:
 
 
 def digest_of(card: Card) -> str:
-    return hashlib.blake2b(json.dumps(card).encode(), digest_size=12).hexdigest()
+    return _digest(json.dumps(card).encode(), 12)
+
+
+def site_of(lines: str) -> str:
+    """A digest of a call_site()."""
+    return _digest(lines.encode(), 8)
+
+
+def _digest(data: bytes, size: int) -> str:
+    import hashlib  # imported late, so that importing headrace is fast
+
+    return hashlib.blake2b(data, digest_size=size).hexdigest()
 
 
 def call_site() -> str:
-    """Where the present loader is made: a digest of the lines that lead there, outside of Headrace.
+    """Where the present loader is made: the lines that lead there, outside of Headrace.
     Two loaders of a program differ in it, unless a loop or a shared function makes them.
     """
     lines: list[str] = []
@@ -72,7 +83,7 @@ def call_site() -> str:
         if frame.f_globals.get("__name__", "").partition(".")[0] != "headrace":
             lines.append(f"{frame.f_code.co_name}:{frame.f_lineno}")
         frame = frame.f_back  # type: ignore[assignment]
-    return hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
+    return "\n".join(lines)
 
 
 def differences(cards: Mapping[int, Card]) -> str:
@@ -187,8 +198,9 @@ def _(value: Any) -> str:
 
 @_text.register
 def _(value: np.ndarray) -> str:
-    data = value.tobytes() if value.dtype != object else repr(value.shape).encode()
-    return f"array {value.shape} {hashlib.blake2b(data, digest_size=4).hexdigest()}"
+    if value.dtype == object or value.nbytes > _HASHED:  # of an order, there is a fingerprint
+        return f"array {value.shape}"
+    return f"array {value.shape} {_digest(value.tobytes(), 4)}"
 
 
 @_text.register(set)
