@@ -81,8 +81,16 @@ def test_ctrl_c_ends_a_process_whose_step_hangs(use: str) -> None:
     )
     assert process.stdout
     assert process.stdout.readline() == "hangs\n"
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=LIMIT)
+    for _ in range(LIMIT // 15):
+        process.send_signal(signal.SIGINT)
+        try:  # again: Python drops an interrupt that it raises in a destructor
+            _, err = process.communicate(timeout=15)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    else:
+        process.kill()
+        pytest.fail("it does not end")
     assert process.returncode in (130, -signal.SIGINT) and "KeyboardInterrupt" in err
 
 

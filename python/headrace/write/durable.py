@@ -33,7 +33,7 @@ def written_to(path: str | os.PathLike[str], resumes: bool = True) -> Iterator[N
         raise
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        hint = "free space on the disk" if full else "check the folder and its permissions"
+        hint = "free disk space" if full else "check the folder and its permissions"
         raise _NOT_WRITTEN.error(
             f"{error.strerror or error} ({os.fspath(path)})",
             hint=f"{hint}, then run the same command again"
