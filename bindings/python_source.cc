@@ -7,11 +7,13 @@
 #include <nanobind/stl/tuple.h>
 
 #include <cstring>
+#include <optional>
 
 #include "bindings/bindings.h"
 #include "bindings/stored_files.h"
 #include "headrace/formats/python/python_formats.h"
 #include "headrace/sources/record_groups.h"
+#include "headrace/storage/read_deadline.h"
 
 namespace headrace::python {
 namespace {
@@ -109,9 +111,18 @@ class PythonSource final : public Source {
       nb::list asked;
       for (int64_t index : indices) asked.append(index);
       // Each value is copied before Python makes the next: it may reuse its arrays.
-      const nb::object records = object_.get().attr("read")(asked, wanted);
-      size_t taken = 0;
-      for (nb::handle record : records) take_record(record, out[taken++]);
+      const nb::object records = nb::iter(object_.get().attr("read")(asked, wanted));
+      const double seconds = ReadDeadline::seconds_of_thread();
+      for (size_t taken = 0;; ++taken) {
+        // Each of several records has a deadline of its own, since it may itself read from a far
+        // storage: one for all of them would fail the last ones.
+        std::optional<ReadDeadline> deadline;
+        if (out.size() > 1) deadline.emplace(seconds);
+        const nb::object record = nb::steal(PyIter_Next(records.ptr()));
+        if (!record.is_valid()) break;
+        take_record(record, out[taken]);
+      }
+      if (PyErr_Occurred()) nb::raise_python_error();
     } catch (const std::exception& failure) {
       rethrow_keyboard_interrupt(failure);
       for (RecordData& record : out) fail(record, failure.what());

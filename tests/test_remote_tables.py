@@ -264,6 +264,29 @@ def test_a_hanging_row_group_affects_only_its_records(server: ObjectServer, fold
     with_longer_limits(check)
 
 
+def test_record_timeout_is_for_each_record_of_an_object_that_reads_remote_files(
+    server: ObjectServer,
+) -> None:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"x": np.arange(64)}), out, row_group_size=2)
+    server.objects["/a.parquet"] = out.getvalue()
+    remote = hr.parquet(f"{server.url}/a.parquet", memory=0)
+
+    class Records:
+        def __len__(self) -> int:
+            return 32  # read by one call, and each by a request of its own
+
+        def __getitem__(self, i: int) -> dict[str, Any]:
+            return {"x": remote[2 * i]["x"]}
+
+    def check(limit: float) -> None:
+        server.fault = lambda request: Fault(late=limit / 10)
+        with hr.Loader(Records(), batch_size=8, on_error="skip", record_timeout=limit) as loader:
+            assert [int(x) for batch in loader for x in batch["x"]] == list(range(0, 64, 2))
+
+    with_longer_limits(check)
+
+
 def test_hub_addresses_that_expire_during_an_epoch_are_renewed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
