@@ -194,6 +194,8 @@ void RangeClient::Loop::take_arrivals() {
     over = stopping;
   }
   for (Arrival& arrival : arrived) {
+    // It may have become unneeded before it was anywhere that cancel_unneeded() looks.
+    if (arrival.job->fetch.unneeded.stop_requested()) some_unneeded = true;
     if (!arrival.refused) {
       enqueue(std::move(arrival.job));
     } else if (arrival.renewed) {

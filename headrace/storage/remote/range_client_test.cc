@@ -10,6 +10,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -456,6 +457,33 @@ TEST(RangeClient, ADroppedHandleCancelsItsRequestAndThoseThatWait) {
   EXPECT_TRUE(client.fetch(fetch_of(server.url(), {.first = 7, .bytes = 1000}, out)).result);
   EXPECT_TRUE(is_right(out, 7));
   EXPECT_EQ(server.requests(), 3) << "those that waited were not sent";
+}
+
+// While its credentials are renewed, the only connection is given to another request.
+TEST(RangeClient, ARequestThatIsCanceledWhileItIsRenewedDoesNotWaitForAConnection) {
+  RemoteOptions one = patient_options();
+  one.connections = 1;
+  const QuickOptions options(one);
+  LoopbackServer server(kBytes, [](int number) {
+    return number == 0 ? LoopbackFault{.status = 401} : LoopbackFault{.hangs = true};
+  });
+  RangeClient client;
+  std::vector<uint8_t> out, other;
+  std::unique_ptr<PendingFetch> hanging;
+  std::stop_source unneeded;
+  std::atomic<bool> ended{false};
+  Fetch fetch = fetch_of(server.url(), {.first = 0, .bytes = 9}, out);
+  fetch.unneeded = unneeded.get_token();
+  fetch.renew = [&](const std::string&, const HttpResponse&, std::string_view) {
+    (void)unneeded.request_stop();
+    hanging = client.submitted(fetch_of(server.url(), {.first = 0, .bytes = 9}, other));
+    while (server.requests() < 2) std::this_thread::yield();
+    return true;
+  };
+  fetch.done = [&](const FetchResult& result) { ended = !result.result; };
+  client.submit(std::move(fetch));
+  while (!ended) std::this_thread::yield();
+  EXPECT_EQ(server.requests(), 2);
 }
 
 TEST(RangeClient, ARequestIsCanceledAtItsDeadline) {
