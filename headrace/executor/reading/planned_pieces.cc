@@ -17,7 +17,10 @@ constexpr uint64_t kFirstTogether = uint64_t{1} << 20;
 }  // namespace
 
 std::optional<PlannedPieces::Iterator> PlannedPieces::add(Planned piece) {
-  Place place{.path = piece.piece.path, .offset = piece.piece.offset, .number = piece.number};
+  Place place{.path = piece.piece.path,
+              .offset = piece.piece.offset,
+              .number = piece.number,
+              .bytes = piece.piece.bytes};
   const size_t reserved = piece.reserved;
   const auto [planned, is_new] = pieces_.try_emplace(std::move(place), std::move(piece));
   if (!is_new) {

@@ -60,6 +60,7 @@ class PlannedPieces {
     std::string path;
     uint64_t offset;
     int64_t number;
+    uint64_t bytes;
     auto operator<=>(const Place&) const = default;
   };
   using Iterator = std::map<Place, Planned>::iterator;

@@ -148,6 +148,7 @@ void ReadAhead::plan(FilePiece piece, size_t reserved, int64_t index, Entry& ent
   if (planned) {
     entry.unsent.push_back(*planned);
   } else {
+    if (piece.shared) (void)shared_.arrived(piece, nullptr);  // or others would wait for it
     --entry.missing;
     entry.bytes -= reserved;
     share_.held -= reserved;

@@ -157,6 +157,64 @@ TEST(ReadAheadOfSharedPieces, SurvivesFailuresAndRecordsThatAreLeftOut) {
   }
 }
 
+// Record i needs two pieces with the same beginning: the first kGroup * (i + 1) bytes of a file,
+// and what record i + 1 needs as its first piece. So do two fields that show frames of the same
+// video.
+class Growing final : public Source {
+ public:
+  Growing(MemoryVolume& volume, int64_t records) : records_(records) {
+    path_ = volume.write("file", std::vector<uint8_t>(kGroup * static_cast<size_t>(records + 1)));
+    identity_ = *identity_of(path_);
+  }
+  int64_t size() const override { return records_; }
+  const Schema& schema() const override { return schema_; }
+  ReadStyle read_style() const override { return ReadStyle::kLater; }
+  std::string key(int64_t index) const override { return std::to_string(index); }
+  uint64_t fingerprint() const override { return 0; }
+  std::string description() const override { return "growing"; }
+  void pieces(int64_t index, const std::vector<bool>&, std::vector<FilePiece>& out) const override {
+    for (const int64_t groups : {index + 1, index + 2}) {
+      out.push_back({.path = path_,
+                     .offset = 0,
+                     .bytes = kGroup * static_cast<uint64_t>(groups),
+                     .known = identity_,
+                     .shared = true});
+    }
+  }
+  void read(std::span<const int64_t> indices, const std::vector<bool>& wanted,
+            std::span<RecordData> out) const override {
+    begin_record(indices[0], 1, 1, out[0]);
+    std::vector<FilePiece> needed;
+    pieces(indices[0], wanted, needed);
+    for (const FilePiece& piece : needed) {
+      unstaged_ += !StagedReads::share(path_, piece.offset, piece.bytes, &identity_);
+    }
+  }
+  int64_t unstaged() const { return unstaged_; }
+
+ private:
+  const Schema schema_{{.name = "data", .kind = FieldKind::kBytes}};
+  const int64_t records_;
+  std::string path_;
+  FileIdentity identity_;
+  mutable std::atomic<int64_t> unstaged_{0};
+};
+
+TEST(ReadAheadOfSharedPieces, ThatBeginTogetherInOneRecordAllArrive) {
+  MemoryVolume volume("growing");
+  const auto source = std::make_shared<Growing>(volume, 20);
+  // The deadline is for the test, which would wait forever for a piece that nobody requests.
+  ReadAhead ahead(source, {true}, size_t{4} << 20, SIZE_MAX, {}, /*record_timeout=*/60);
+  ahead.start(in_order(20));
+  RecordData data;
+  for (int64_t i = 0; i < 20; ++i) {
+    ahead.give_back(ahead.fetch(i, i, data, true));
+    ASSERT_TRUE(data.result) << data.result.error().message();
+  }
+  EXPECT_EQ(source->unstaged(), 0);
+  EXPECT_EQ(ahead.held_bytes(), 0u);
+}
+
 TEST(ReadAheadOfUnknownPieces, GoesOnWhenTheyAreKnown) {
   MemoryVolume volume("tables", {.latency_seconds = 0.001});
   const auto source = std::make_shared<Overlapping>(volume, 800, /*a_table=*/16);
