@@ -99,6 +99,7 @@ def test_datasets_get_the_indices_of_a_subset_from_the_start() -> None:
     """Some do not take negative ones, such as `datasets.Dataset.select`."""
     opened = importlib.import_module("headrace.migrate.dataset")._opened
     assert opened(Subset(Subset(range(9), [-1, 2]), [-2, 1]))[1].tolist() == [8, 2]
+    assert opened(Subset(range(9), [8, -10]))[1].tolist() == [8, -10]  # not record 8 again
 
 
 def test_an_unknown_dataset_becomes_a_step_that_runs_in_workers_too() -> None:

@@ -94,7 +94,8 @@ def _opened(dataset: Any) -> tuple[Any, Any]:
     while type(dataset).__name__ == "Subset" and type(dataset).__module__.startswith("torch."):
         indices = np.asarray(dataset.indices, np.int64)
         if indices.size and indices.min() < 0:  # counted from the end
-            indices = np.where(indices < 0, indices + len(dataset.dataset), indices)
+            count = len(dataset.dataset)  # beyond it, they are an error of the dataset
+            indices = np.where((indices < 0) & (indices >= -count), indices + count, indices)
         rows = indices if rows is None else indices[rows]
         dataset = dataset.dataset
     return dataset, rows
