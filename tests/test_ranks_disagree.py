@@ -5,7 +5,10 @@ only do things in another order do not.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import json
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -85,3 +88,31 @@ def test_large_arrays_are_neither_copied_nor_hashed() -> None:
     large = np.broadcast_to(np.int64(3), 1 << 40)
     assert text_of(large) == "array (1099511627776,)"
     assert text_of(np.zeros(3)) != text_of(np.ones(3))
+
+
+def test_threads_that_read_together_read_each_card_once() -> None:
+    agreement = importlib.import_module("headrace.loader.agreement")
+    together = threading.Barrier(2)
+    cards = {
+        f"place/1/{number}": json.dumps([str(number), {}, "", [], False]) for number in range(3)
+    }
+
+    class Store:
+        def add(self, key: str, count: int) -> int:
+            return 3
+
+        def check(self, keys: list[str]) -> bool:
+            return all(key in cards for key in keys)
+
+        def get(self, key: str) -> str:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                together.wait(0.2)  # until the other thread reads this card too, if it can
+            return cards[key]
+
+    board = agreement._Board(0, (0, 1), Store())
+    threads = [threading.Thread(target=board.read, args=["place"]) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [card.digest for card in board.place("place").others[1]] == ["0", "1", "2"]

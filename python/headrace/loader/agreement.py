@@ -116,9 +116,10 @@ class _Board:
         for rank in self.ranks:
             if rank == self.rank:
                 continue
-            cards = place.others.setdefault(rank, [])
-            while self._store.check([f"{site}/{rank}/{len(cards)}"]):
-                cards.append(_Seen(*json.loads(self._store.get(f"{site}/{rank}/{len(cards)}"))))
+            with self._lock:  # two threads would add a card twice, and miss the next one
+                cards = place.others.setdefault(rank, [])
+                while self._store.check([f"{site}/{rank}/{len(cards)}"]):
+                    cards.append(_Seen(*json.loads(self._store.get(f"{site}/{rank}/{len(cards)}"))))
         return True
 
     def told(self, site: str, digest: str) -> tuple[str, int] | None:
