@@ -63,6 +63,16 @@ def test_the_watchdog_names_the_generator_that_hangs_and_its_line() -> None:
     assert loader.assembly.stream.reader.awaited() == ""
 
 
+def test_loaders_and_generators_of_a_program_without_a_name() -> None:
+    gate = Gate()
+    names: dict[str, Any] = {"__name__": None, "gate": gate, "hr": hr}
+    exec("def lines():\n    yield {'x': 0}\n    yield {'x': gate(1)}\n", names)
+    exec("def new(source):\n    return hr.Loader(source, batch_size=1, patience=0.2)\n", names)
+    loader = names["new"](hr.stream(names["lines"]))
+    with ended_by_warning("(in lines, <string>, line 3)", gate.open.set):
+        assert len(list(loader)) == 2
+
+
 def test_the_operators_time_is_counted() -> None:
     source = [{"image": np.zeros((256, 256, 3), np.uint8)}] * 16
     steps = [hr.transforms.Resize((64, 64)), hr.transforms.RandomHorizontalFlip()]

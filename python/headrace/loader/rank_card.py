@@ -80,7 +80,7 @@ def call_site() -> str:
     lines: list[str] = []
     frame = sys._getframe(1)
     while frame is not None and len(lines) < _FRAMES:
-        if frame.f_globals.get("__name__", "").partition(".")[0] != "headrace":
+        if str(frame.f_globals.get("__name__")).partition(".")[0] != "headrace":
             lines.append(f"{frame.f_code.co_name}:{frame.f_lineno}")
         frame = frame.f_back  # type: ignore[assignment]
     return "\n".join(lines)

@@ -225,7 +225,7 @@ class StreamReader:
         text = f"{self._origin.name} has not returned record {asked.number:,}"
         text += f" for {int(time.monotonic() - asked.since)} s"
         frame, own_code = sys._current_frames().get(asked.thread), ""
-        while frame and not frame.f_globals.get("__name__", "").startswith("headrace."):
+        while frame and not str(frame.f_globals.get("__name__")).startswith("headrace."):
             code = frame.f_code  # in the end that of the iterable itself, not of what it calls
             own_code = f" (in {code.co_name}, {code.co_filename}, line {frame.f_lineno})"
             frame = frame.f_back
