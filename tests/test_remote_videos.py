@@ -325,6 +325,16 @@ def test_a_file_that_is_replaced_is_found(near: Path, bucket: ObjectServer) -> N
     assert "/clips/" in str(caught.value)
 
 
+def test_a_file_that_was_replaced_before_it_was_first_read(
+    near: Path, bucket: ObjectServer, tmp_path: Path
+) -> None:
+    """The version that a listing had seconds ago is not that of the table."""
+    source = hr.open(upload(near, bucket))
+    newer = write(tmp_path, g=8, qp=1, preset="ultrafast")
+    upload(newer, bucket)
+    assert check_equal(newer, source)["clips"] >= 2 * FILES
+
+
 def test_a_server_without_ranges_sends_whole_files(near: Path, server: ObjectServer) -> None:
     """Like python -m http.server: single files can be read."""
     for number in range(2):

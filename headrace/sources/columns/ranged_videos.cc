@@ -241,6 +241,10 @@ struct RangedVideos::State {
       Result<Table> table = Table();
       try {
         table = read_table(path, known ? &*known : nullptr, self->which_files);
+        // The version was that of a listing: there is a newer one, of which nothing has been read.
+        if (!known && !table && table.error().code->id == kReplaced) {
+          table = read_table(path, nullptr, self->which_files);
+        }
       } catch (const Exception& failed) {
         table = failed.error();
       } catch (const std::exception&) {
