@@ -12,7 +12,7 @@ namespace {
 const ErrorCode kTooNarrow{
     "HR0591", ErrorKind::kData, "image too narrow",
     "SmartResize keeps the aspect ratio, and rejects images with one edge more than 200 times as "
-    "long as the other, as transformers does. Crop or drop them first. Crop or drop them first."};
+    "long as the other, as transformers does. Crop or drop them first."};
 
 constexpr double kMaxAspect = 200;
 
