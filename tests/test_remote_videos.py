@@ -347,6 +347,21 @@ def test_a_server_without_ranges_sends_whole_files(near: Path, server: ObjectSer
         assert batches.stats()["remote_reads"]["whole_videos"] == 2
 
 
+def test_a_server_that_stops_supporting_ranges_sends_whole_files(
+    near: Path, bucket: ObjectServer
+) -> None:
+    """Like caches, some of which support ranges of what they have and no others."""
+
+    def fault(request: Request) -> Fault | None:
+        size = len(bucket.objects.get(request.path, b""))
+        first, _, last = request.headers.get("range", "-").removeprefix("bytes=").partition("-")
+        is_table = not first or not last or int(first) < 4096 or int(last) > size - 40_000
+        return None if is_table else Fault(whole=True)
+
+    bucket.fault = fault
+    assert check_equal(near, upload(near, bucket))["whole_videos"] > 0
+
+
 @pytest.mark.parametrize("of", ["tables", "clips"])
 def test_record_timeout_applies_to_a_trickling_video(
     near: Path, bucket: ObjectServer, of: str

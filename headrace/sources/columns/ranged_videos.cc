@@ -28,7 +28,7 @@ namespace headrace {
 namespace {
 
 constexpr size_t kTablesAtOnce = 16;
-constexpr std::string_view kReplaced = "HR0208";
+constexpr std::string_view kReplaced = "HR0208", kNoRanges = "HR0222";
 constexpr uint32_t kMaxFirst = 1 << 20;  // bytes of packet 0 to be kept
 // Separate files up to this size are read whole, since each request takes about as long as this
 // many bytes. If a table takes more than this fraction of a larger file, it is not a table.
@@ -393,7 +393,17 @@ Result<RangedVideo> RangedVideos::read(const std::string& path, const ChooseFram
       missing.push_back({.piece = {path, range.offset, range.bytes, identity}});
     }
   }
+  // Separate files are read whole from now on.
+  const auto tell = [state = state_, path] {
+    MutexLock lock(state->mutex);
+    state->file(path).whole = VideoReading::kNoTable;
+  };
+  const bool separate = state_->which_files == Files::kSeparate;
   for (AsyncRead& read : read_and_wait(storage_of(path), std::move(missing))) {
+    if (!read.result && separate && read.result.error().code->id == kNoRanges) {
+      tell();  // some servers support ranges only of objects in their cache
+      return RangedVideo{.reading = VideoReading::kNoTable};
+    }
     if (!read.result) return std::move(read.result.error());
     held.push_back({read.piece.offset, std::make_shared<const Buffer>(std::move(read.bytes))});
   }
@@ -405,11 +415,7 @@ Result<RangedVideo> RangedVideos::read(const std::string& path, const ChooseFram
   }
   Result<File> file = File::open(path, &*identity);
   if (!file) return std::move(file.error());
-  if (state_->which_files == Files::kSeparate) {
-    const auto tell = [state = state_, path] {
-      MutexLock lock(state->mutex);
-      state->file(path).whole = VideoReading::kNoTable;
-    };
+  if (separate) {
     file = File::around(
         path, std::make_unique<MostlyHeldFile>(std::move(*file), *identity, max_bytes, tell));
   }
