@@ -58,7 +58,7 @@ class PlannedPieces {
   };
   struct Place {
     std::string path;
-    uint64_t offset, bytes;
+    uint64_t offset;
     int64_t number;
     uint64_t bytes;
     auto operator<=>(const Place&) const = default;
