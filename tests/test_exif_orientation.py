@@ -175,7 +175,9 @@ def on_its_side(folder: Path) -> Path:
 
 def test_a_sideways_image_is_warned_about_once_and_counted(tmp_path: Path) -> None:
     source = hr.records(image=[str(on_its_side(tmp_path))] * 3)
-    with pytest.warns(hr.Warning, match=r"require a rotation or flip.*exif_orientation=True") as told:
+    with pytest.warns(
+        hr.Warning, match=r"require a rotation or flip.*exif_orientation=True"
+    ) as told:
         loader = hr.Loader(source, [T.Resize((8, 8))], batch_size=1)
         assert len(list(loader)) == 3
         assert len(list(loader)) == 3
