@@ -103,6 +103,7 @@ void BlockCache::fetch_file(AsyncRead& read, const Far& far) {
 BlockCache::FileReads BlockCache::release_file(const std::string& path) {
   MutexLock lock(mutex_);
   const auto found = files_.find(path);
+  if (found == files_.end()) return {};  // released before memory was refused
   FileReads out = std::move(found->second);
   files_.erase(found);
   idle_.notify_all();
