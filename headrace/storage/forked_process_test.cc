@@ -34,7 +34,16 @@ bool holds_in_child(const std::function<bool()>& holds) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST(ForkedProcess, MakesDelayedCallsOnAThreadOfItsOwn) {
+class ForkedProcess : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "ThreadSanitizer lets no process start threads that was forked from several";
+#endif
+  }
+};
+
+TEST_F(ForkedProcess, MakesDelayedCallsOnAThreadOfItsOwn) {
   const auto is_called = [] {
     std::atomic<bool> called{false};
     call_later(0, [&] { called = true; });
@@ -80,14 +89,14 @@ class Reads {
   MemoryVolume volume_{"forked"};
 };
 
-TEST(ForkedProcess, ReadsFromARemoteStorage) {
+TEST_F(ForkedProcess, ReadsFromARemoteStorage) {
   Reads reads;
   reads.begin_one_without_an_end();
   ASSERT_TRUE(reads.is_read("a"));
   EXPECT_TRUE(holds_in_child([&] { return reads.is_read("a") && reads.is_read("b"); }));
 }
 
-TEST(ForkedProcess, ReadsThroughItsOwnDiskCache) {
+TEST_F(ForkedProcess, ReadsThroughItsOwnDiskCache) {
   const TemporaryFolder folder;
   ::setenv("HEADRACE_CACHE", folder.path().c_str(), 1);
   constexpr uint64_t kLimit = uint64_t{64} << 20;
@@ -111,7 +120,7 @@ TEST(ForkedProcess, ReadsThroughItsOwnDiskCache) {
   ::unsetenv("HEADRACE_CACHE");
 }
 
-TEST(ForkedProcess, ReplacesADiskCacheThatIsNoLongerInUse) {
+TEST_F(ForkedProcess, ReplacesADiskCacheThatIsNoLongerInUse) {
   const TemporaryFolder folder;
   ::setenv("HEADRACE_CACHE", folder.path().c_str(), 1);
   constexpr uint64_t kLimit = uint64_t{64} << 20;
