@@ -261,7 +261,7 @@ def test_remote_workers_that_do_not_pay_off_are_reported_and_not_used(
         assert "workers" in repr(loader) and "no remote worker is ready" in repr(loader)
         remote = until(loader, lambda remote: remote["rows"] >= 300)
         made, own = remote["actor_ms_per_row"], remote["local_ms_per_row"]
-        assert made >= 10 and made > 2 * own
+        assert made > 5 and made > 2 * own
         assert re.search(r"workers +remote workers save [\d.]+ of [\d.]+ ms per row", repr(loader))
         assert remote["summary"] in repr(loader)
         asked = remote["requested"]
