@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from headrace.workers.lent_rows import Lost, Made, Rows, Work, rows_of
 from PIL import Image
-from timing import PATIENCE
+from timing import PATIENCE, with_attempts
 
 import headrace as hr
 from headrace import transforms as T
@@ -257,28 +257,39 @@ def test_remote_workers_that_do_not_pay_off_are_reported_and_not_used(
 ) -> None:
     given: dict[str, Any] = {"batch_size": 16, "on_error": "skip", "threads": 1}
     steps = [T.Resize(32), T.CenterCrop(32), slowly]
-    with hr.Loader(photos, steps, **given, workers=Pool(always=False)) as loader:
-        assert "workers" in repr(loader) and "no remote worker is ready" in repr(loader)
-        remote = until(loader, lambda remote: remote["rows"] >= 300)
-        made, own = remote["actor_ms_per_row"], remote["local_ms_per_row"]
-        assert made > 5 and made > 2 * own
-        assert re.search(r"workers +remote workers save [\d.]+ of [\d.]+ ms per row", repr(loader))
-        assert remote["summary"] in repr(loader)
-        asked = remote["requested"]
-        assert until(loader, lambda remote: remote["requested"] > asked)["summary"].startswith(
-            "remote"
-        )
+
+    def that_pay_off() -> None:
+        with hr.Loader(photos, steps, **given, workers=Pool(always=False)) as loader:
+            assert "workers" in repr(loader) and "no remote worker is ready" in repr(loader)
+            remote = until(loader, lambda remote: remote["rows"] >= 300)
+            made, own = remote["actor_ms_per_row"], remote["local_ms_per_row"]
+            assert made > 5 and made > 2 * own
+            assert re.search(
+                r"workers +remote workers save [\d.]+ of [\d.]+ ms per row", repr(loader)
+            )
+            assert remote["summary"] in repr(loader)
+            asked = remote["requested"]
+            assert until(loader, lambda remote: remote["requested"] > asked)["summary"].startswith(
+                "remote"
+            )
+
     # The same rows, if transferring one takes more than half as long as making it.
-    with hr.Loader(photos, steps, **given, workers=Pool(always=False, carried=10)) as loader:
-        remote = until(loader, lambda remote: remote["rows"] >= 256 and not remote["outstanding"])
-        made, own = remote["actor_ms_per_row"], remote["local_ms_per_row"]
-        assert own >= 10_000 and made < 2 * own
-        says = f"remote workers do not pay off: making a row takes {made:.2f} ms, receiving it"
-        assert remote["summary"].startswith(says) and says in repr(loader)
-        for _ in range(3):
-            for _ in loader:
-                pass
-        assert loader.stats().remote["requested"] == remote["requested"]
+    def that_do_not() -> None:
+        with hr.Loader(photos, steps, **given, workers=Pool(always=False, carried=10)) as loader:
+            remote = until(
+                loader, lambda remote: remote["rows"] >= 256 and not remote["outstanding"]
+            )
+            made, own = remote["actor_ms_per_row"], remote["local_ms_per_row"]
+            assert own >= 10_000 and made < 2 * own
+            says = f"remote workers do not pay off: making a row takes {made:.2f} ms, receiving it"
+            assert remote["summary"].startswith(says) and says in repr(loader)
+            for _ in range(3):
+                for _ in loader:
+                    pass
+            assert loader.stats().remote["requested"] == remote["requested"]
+
+    for check in (that_pay_off, that_do_not):
+        with_attempts(check, 10)  # the times of rows are measured
 
 
 def test_rows_in_transit_are_bounded_in_bytes(photos: Path) -> None:
