@@ -236,9 +236,9 @@ def test_failing_workers_are_abandoned_and_rows_made_locally(
 
 
 def slowly(image: Any) -> Any:
-    """Takes 10 ms without using a core, like work on other machines, which a test on one machine
+    """Takes 3 ms without using a core, like work on other machines, which a test on one machine
     does not have."""
-    time.sleep(0.01)
+    time.sleep(0.003)
     return image
 
 
@@ -263,7 +263,7 @@ def test_remote_workers_that_do_not_pay_off_are_reported_and_not_used(
             assert "workers" in repr(loader) and "no remote worker is ready" in repr(loader)
             remote = until(loader, lambda remote: remote["rows"] >= 300)
             made, own = remote["actor_ms_per_row"], remote["local_ms_per_row"]
-            assert made > 5 and made > 2 * own
+            assert made >= 2 and made > 2 * own
             assert re.search(
                 r"workers +remote workers save [\d.]+ of [\d.]+ ms per row", repr(loader)
             )
