@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "headrace/executor/reading/bytes_test_source.h"
 #include "headrace/executor/reading/read_ahead.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/storage/file.h"
@@ -25,15 +26,10 @@ constexpr int64_t kRecords = 30;
 uint64_t offset_of(int64_t record) { return static_cast<uint64_t>(record + 1) * kSpacing; }
 
 // Record i is kRecord bytes of one file.
-class Spaced final : public Source {
+class Spaced final : public BytesTestSource {
  public:
-  explicit Spaced(std::string path) : path_(std::move(path)), identity_(*identity_of(path_)) {}
-  int64_t size() const override { return kRecords; }
-  const Schema& schema() const override { return schema_; }
-  ReadStyle read_style() const override { return ReadStyle::kLater; }
-  std::string key(int64_t index) const override { return std::to_string(index); }
-  uint64_t fingerprint() const override { return 0; }
-  std::string description() const override { return "spaced"; }
+  explicit Spaced(std::string path)
+      : BytesTestSource(kRecords), path_(std::move(path)), identity_(*identity_of(path_)) {}
   void pieces(int64_t index, const std::vector<bool>&, std::vector<FilePiece>& out) const override {
     out.push_back(
         {.path = path_, .offset = offset_of(index), .bytes = kRecord, .known = identity_});
@@ -49,7 +45,6 @@ class Spaced final : public Source {
   }
 
  private:
-  const Schema schema_{{.name = "data", .kind = FieldKind::kBytes}};
   const std::string path_;
   const FileIdentity identity_;
 };

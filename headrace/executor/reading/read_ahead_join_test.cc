@@ -152,6 +152,18 @@ void wait_for_request(const MemoryVolume& volume) {
   while (volume.requests() == 0) std::this_thread::yield();
 }
 
+// Once the storage answers again, the next stream has all records.
+void expect_next_stream(ReadAhead& ahead, MemoryVolume& volume, const Source& source) {
+  ahead.stop();
+  volume.behave({});
+  ahead.start({[](int64_t sequence) { return sequence; }, kRecords});
+  RecordData record;
+  for (int64_t i = 0; i < kRecords; ++i) {
+    ahead.give_back(ahead.fetch(i, i, record, /*may_wait=*/true));
+    expect(source, i, record);
+  }
+}
+
 TEST(StoppedReads, AStoppedStreamWaitsForNoRequest) {
   MemoryVolume volume("stalled", stalled_at({}));
   const SourcePtr source = remote(volume, "far");
@@ -162,14 +174,7 @@ TEST(StoppedReads, AStoppedStreamWaitsForNoRequest) {
   for (Worker* worker : {&first, &second}) worker->stop_reads();
   ahead.abandon();
   for (Worker* worker : {&first, &second}) worker->join();
-  ahead.stop();
-  volume.behave({});
-  ahead.start({[](int64_t sequence) { return sequence; }, kRecords});
-  RecordData record;
-  for (int64_t i = 0; i < kRecords; ++i) {
-    ahead.give_back(ahead.fetch(i, i, record, /*may_wait=*/true));
-    expect(*source, i, record);
-  }
+  expect_next_stream(ahead, volume, *source);
 }
 
 TEST(StoppedReads, AReaderOfAStoppedStreamWaitsForNoRequest) {
@@ -184,14 +189,7 @@ TEST(StoppedReads, AReaderOfAStoppedStreamWaitsForNoRequest) {
   worker.stop_reads();
   ahead.abandon();
   worker.join();
-  ahead.stop();
-  volume.behave({});
-  ahead.start({[](int64_t sequence) { return sequence; }, kRecords});
-  RecordData record;
-  for (int64_t i = 0; i < kRecords; ++i) {
-    ahead.give_back(ahead.fetch(i, i, record, /*may_wait=*/true));
-    expect(*source, i, record);
-  }
+  expect_next_stream(ahead, volume, *source);
 }
 
 TEST(StoppedReads, RequestsOfAnotherStreamAreNoLongerNeeded) {

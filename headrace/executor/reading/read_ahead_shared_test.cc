@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "headrace/executor/reading/bytes_test_source.h"
 #include "headrace/executor/reading/read_ahead.h"
 #include "headrace/sources/labeled_files.h"
 #include "headrace/storage/file.h"
@@ -25,10 +26,10 @@ constexpr int64_t kAGroup = 4;     // records that need it
 
 // Record i needs the pieces i / kAGroup and the one after that of one file, and is their first
 // bytes. Its pieces are known when table i / kATable has been asked for once.
-class Overlapping final : public Source {
+class Overlapping final : public BytesTestSource {
  public:
   Overlapping(MemoryVolume& volume, int64_t records, int64_t a_table = 0)
-      : records_(records), a_table_(a_table) {
+      : BytesTestSource(records), a_table_(a_table) {
     std::vector<uint8_t> bytes;
     for (int64_t i = 0; i <= records / kAGroup + 1; ++i) {
       bytes.insert(bytes.end(), kGroup, static_cast<uint8_t>(i));
@@ -36,13 +37,6 @@ class Overlapping final : public Source {
     path_ = volume.write("file", bytes);
     identity_ = *identity_of(path_);
   }
-  int64_t size() const override { return records_; }
-  const Schema& schema() const override { return schema_; }
-  ReadStyle read_style() const override { return ReadStyle::kLater; }
-  std::string key(int64_t index) const override { return std::to_string(index); }
-  uint64_t fingerprint() const override { return 0; }
-  std::string description() const override { return "overlapping"; }
-
   bool prepare_pieces(int64_t index, const std::vector<bool>&, bool wait) const override {
     if (a_table_ == 0) return true;
     const std::lock_guard lock(mutex_);
@@ -87,8 +81,7 @@ class Overlapping final : public Source {
     const auto first = static_cast<uint64_t>(index / kAGroup);
     return {first, first + 1};
   }
-  const Schema schema_{{.name = "data", .kind = FieldKind::kBytes}};
-  const int64_t records_, a_table_;
+  const int64_t a_table_;
   std::string path_;
   FileIdentity identity_;
   mutable std::mutex mutex_;
@@ -160,18 +153,12 @@ TEST(ReadAheadOfSharedPieces, SurvivesFailuresAndRecordsThatAreLeftOut) {
 // Record i needs two pieces with the same beginning: the first kGroup * (i + 1) bytes of a file,
 // and what record i + 1 needs as its first piece. So do two fields that show frames of the same
 // video.
-class Growing final : public Source {
+class Growing final : public BytesTestSource {
  public:
-  Growing(MemoryVolume& volume, int64_t records) : records_(records) {
+  Growing(MemoryVolume& volume, int64_t records) : BytesTestSource(records) {
     path_ = volume.write("file", std::vector<uint8_t>(kGroup * static_cast<size_t>(records + 1)));
     identity_ = *identity_of(path_);
   }
-  int64_t size() const override { return records_; }
-  const Schema& schema() const override { return schema_; }
-  ReadStyle read_style() const override { return ReadStyle::kLater; }
-  std::string key(int64_t index) const override { return std::to_string(index); }
-  uint64_t fingerprint() const override { return 0; }
-  std::string description() const override { return "growing"; }
   void pieces(int64_t index, const std::vector<bool>&, std::vector<FilePiece>& out) const override {
     for (const int64_t groups : {index + 1, index + 2}) {
       out.push_back({.path = path_,
@@ -193,8 +180,6 @@ class Growing final : public Source {
   int64_t unstaged() const { return unstaged_; }
 
  private:
-  const Schema schema_{{.name = "data", .kind = FieldKind::kBytes}};
-  const int64_t records_;
   std::string path_;
   FileIdentity identity_;
   mutable std::atomic<int64_t> unstaged_{0};
@@ -203,7 +188,7 @@ class Growing final : public Source {
 TEST(ReadAheadOfSharedPieces, ThatBeginTogetherInOneRecordAllArrive) {
   MemoryVolume volume("growing");
   const auto source = std::make_shared<Growing>(volume, 20);
-  // The deadline is for the test, which would wait forever for a piece that nobody requests.
+  // Without a deadline the test would hang if a piece is never requested.
   ReadAhead ahead(source, {true}, size_t{4} << 20, SIZE_MAX, {}, /*record_timeout=*/60);
   ahead.start(in_order(20));
   RecordData data;
