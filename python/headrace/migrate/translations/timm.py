@@ -72,7 +72,7 @@ def _shared(ops: list[Any]) -> dict[str, Any]:
         if (op.aug_fn, op.level_fn) != functions:
             raise NoOperator("an operation of your own is among them")
     resample = _one([op.kwargs["resample"] for op in ops], "interpolation")
-    names = [str(each.name).lower() for each in (resample if _several(resample) else [resample])]
+    names = [str(each.name).lower() for each in _listed(resample)]
     interpolation = "random" if names == ["bilinear", "bicubic"] else names[0]
     if (len(names) > 1 and interpolation != "random") or names[0] not in (
         "nearest",
@@ -91,6 +91,11 @@ def _shared(ops: list[Any]) -> dict[str, Any]:
 
 def _several(value: Any) -> bool:
     return isinstance(value, (list, tuple))
+
+
+def _listed(value: Any) -> list[Any]:
+    """The values where timm takes one or several."""
+    return list(value) if _several(value) else [value]
 
 
 def _noise(ops: list[Any], usual: float, uniform: str | None) -> str:
@@ -163,15 +168,14 @@ def random_resized_crop(transform: Any, form: Form) -> Made:
     if form.kind != "pil":
         raise NoOperator("on tensors, torch's filters differ from Pillow's")
     size = [int(extent) for extent in transform.size]
-    several = _several(transform.interpolation)
-    filters = list(transform.interpolation) if several else [transform.interpolation]
+    filters = _listed(transform.interpolation)
     steps = [
         T.RandomResizedCrop(size, scale=transform.scale, ratio=transform.ratio, interpolation=each)
         for each in filters
     ]
     resize, first = sibling(transform, "F").resize, filters[0]
     return (
-        [T.RandomChoice(steps)] if several else steps,
+        [T.RandomChoice(steps)] if _several(transform.interpolation) else steps,
         [T.Resize(size, interpolation=first)],
         lambda image: resize(image, size, first),
     )
@@ -179,7 +183,7 @@ def random_resized_crop(transform: Any, form: Form) -> Made:
 
 def _square(patch: Any) -> int:
     """The edge of a square patch. Raises NoOperator for others."""
-    edges = {int(edge) for edge in (patch if _several(patch) else [patch])}
+    edges = {int(edge) for edge in _listed(patch)}
     if len(edges) > 1:
         raise NoOperator("its patches are not square")
     return edges.pop()
@@ -194,8 +198,7 @@ def _to_sequence(
     if not transform.divisible_by_patch:
         raise NoOperator("its sizes are not multiples of a patch")
     patches = int(transform.max_seq_len)
-    filters = transform.interpolation
-    first = filters[0] if _several(filters) else filters
+    first = _listed(transform.interpolation)[0]
     resize, size_of = sibling(transform, "F").resize, sibling(transform, "get_image_size_for_seq")
 
     def original(image: Any) -> Any:
@@ -209,11 +212,10 @@ def _to_sequence(
 
 @translation("timm.ResizeToSequence")
 def resize_to_sequence(transform: Any, form: Form) -> Made:
-    filters = transform.interpolation
     edge, most = _square(transform.patch_size), transform.max_ratio
     steps = [
         T.ResizeToSequence(edge, int(transform.max_seq_len), max_ratio=most, interpolation=each)
-        for each in (filters if _several(filters) else [filters])
+        for each in _listed(transform.interpolation)
     ]
     return _to_sequence(transform, form, edge, steps, most)
 
@@ -222,7 +224,6 @@ def resize_to_sequence(transform: Any, form: Form) -> Made:
 def random_resized_crop_to_sequence(transform: Any, form: Form) -> Made:
     if transform.final_scale_range is not None:
         raise NoOperator("it draws the size, too")
-    filters = transform.interpolation
     edge = _square((transform.patch_h, transform.patch_w))
     steps = [
         T.RandomResizedCropToSequence(
@@ -232,7 +233,7 @@ def random_resized_crop_to_sequence(transform: Any, form: Form) -> Made:
             ratio=transform.ratio,
             interpolation=each,
         )
-        for each in (filters if _several(filters) else [filters])
+        for each in _listed(transform.interpolation)
     ]
     return _to_sequence(transform, form, edge, steps)
 
