@@ -107,7 +107,7 @@ TEST(AFork, HasViewsOfClipsAndOfVideos) {
 
 using Frames = std::optional<std::vector<uint32_t>>;
 
-// Of 100 frames, each a key frame.
+// The frames that the plan takes from a video of 100 key frames.
 Frames frames_of(const PlanPtr& plan, int64_t position = 0) {
   VideoTrack track;
   for (uint32_t i = 0; i < 100; ++i) {

@@ -15,8 +15,8 @@ namespace {
 const ErrorCode kBadGroups{
     "HR0755", ErrorKind::kConfig, "no group fills a batch",
     "hr.sampling.grouped() makes batches of records with the same key. batch_size= is one "
-    "number, or one for each key in sorted order, and so is last=. With last=\"drop\", a key with fewer records "
-    "than a batch gives no batch; if that is true for all keys, the epoch is empty."};
+    "number, or one for each key in sorted order, and so is last=. With last=\"drop\", a key with "
+    "fewer records than a batch gives no batch; if that is true for all keys, the epoch is empty."};
 
 const uint64_t kGroupKey = hash_name("grouped"), kGroupPlaces = hash_name("grouped places");
 

@@ -28,7 +28,7 @@ class StagedVideos {
   StagedVideos(const StagedVideos&) = delete;
   StagedVideos& operator=(const StagedVideos&) = delete;
 
-  // Null if there is none at this path.
+  // Null if no video with this path is staged.
   static const StagedVideo* find(std::string_view path);
 
  private:

@@ -2,17 +2,16 @@
 // A cache on local disk for remote files: blocks of 8 MiB, shared by all processes of the machine
 // (block_folder.h). All reads from asynchronous storages go through it.
 //
-// - Reads of a file whose identity is known are served from blocks. A file that is read whole,
-// since
-//   it is a record by itself, is one block of its own size, named by the version that the storage
-//   knows from a listing, an inspection or its last answer. All other reads go to the storage.
+// - Reads of a file whose identity is known are served from blocks. A file that is a record by
+//   itself, and so is read whole, is one block of its own size, named by the version that the
+//   storage knows from a listing, an inspection or its last answer. All other reads go to the
+//   storage.
 // - A block is fetched whole if it was announced (will_read), if a read needs at least half of it,
 //   or if all files read so far fit into the limit. Otherwise only the requested bytes are read,
 //   and nothing is kept: with a small cache and random reads, a whole block would be fetched for
 //   each record.
-// - Each block is fetched once, by one process; others wait for it. A file by itself is kept when
-// it
-//   has been read, if all files read so far fit into the limit.
+// - Each block is fetched once, by one process; others wait for it. A file by itself is kept after
+//   it was read, if all files read so far fit into the limit.
 // - Blocks whose next use is farthest away are evicted first: blocks whose announced reads are
 //   done, the most recently finished first, then the least recently used. Announced blocks that are
 //   not yet finished stay.

@@ -63,7 +63,7 @@ class Reads {
     volume_.write("a", std::string(kBytes, 'a'));
     volume_.write("b", std::string(kBytes, 'b'));
   }
-  // Of a file whose every answer takes forever once it is opened.
+  // Reads a file that opens, but whose bytes never arrive.
   void begin_one_without_an_end() {
     const std::string path = volume_.write("never", std::string(kBytes, 'c'));
     const Result<File> file = File::open(path);

@@ -41,8 +41,8 @@ Error as_audio_error(const Error& error) {
   return corrupt_audio("MP4", error.what);
 }
 
-// The first packet that starts after the end of the previous one; 0 if there is none. Decoding
-// would drop the gap, and shift everything after it to an earlier time.
+// The first packet after a gap in time; 0 if there is no gap. Decoding would drop the gap, and
+// shift everything after it to an earlier time.
 size_t packet_after_gap(const Mp4AudioTrack& audio) {
   for (size_t i = 1; i < audio.packets.size(); ++i) {
     if (audio.packets[i].pts - audio.packets[i - 1].pts > kAacFrames * 3 / 2) return i;
