@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import importlib.metadata
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
+
+import headrace as hr
 
 CLASSES = ("cat", "dog", "eel")
 
@@ -45,6 +48,16 @@ TORCHVISION_OPERATORS = declare_torchvision_operators()  # which live as long as
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexes are written to a folder that only the tests use."""
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def own_remote_options() -> Iterator[None]:
+    """A test's options end with it. No request is sent twice unless the test asks for that: on a
+    busy machine, any request may be slow enough.
+    """
+    before = hr.remote.configure(hedge=False)
+    yield
+    hr.remote.configure(**before)
 
 
 @pytest.fixture(scope="session")

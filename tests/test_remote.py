@@ -26,17 +26,14 @@ STEPS = [T.RandomResizedCrop(16), T.RandomHorizontalFlip()]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Pauses of milliseconds; no proxy, and no credentials but the test's. However slow the
-    machine is, no request is sent twice."""
+    """Pauses of milliseconds; no proxy, and no credentials but the test's."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION", "PROFILE"):
         monkeypatch.delenv(f"AWS_{name}", raising=False)
-    before = hr.remote.configure(
-        first_pause=0.001, longest_pause=0.01, retries=6, stall_seconds=30, hedge=False
-    )
+    hr.remote.configure(first_pause=0.001, longest_pause=0.01, retries=6, stall_seconds=30)
     yield
-    hr.remote.configure(**before, credentials=lambda: None)
+    hr.remote.configure(credentials=lambda: None)
 
 
 @pytest.fixture(scope="module")

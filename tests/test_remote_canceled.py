@@ -8,7 +8,6 @@ import contextlib
 import io
 import tarfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +21,9 @@ __all__ = ["bucket", "quick", "server", "tar"]
 
 
 @pytest.fixture
-def patient(quick: None) -> Iterator[None]:
-    """No request is given up or sent a second time."""
-    hr.remote.configure(stall_seconds=600, hedge=False)
-    yield
+def patient(quick: None) -> None:
+    """No request is given up."""
+    hr.remote.configure(stall_seconds=600)
 
 
 def test_an_endless_body_without_a_length_is_refused(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import tarfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -48,11 +48,9 @@ class Together:
 
 
 @pytest.fixture(autouse=True)
-def patient(quick: None) -> Iterator[None]:
+def patient(quick: None) -> None:
     """No request is given up while the server holds it."""
-    before = hr.remote.configure(stall_seconds=2 * PATIENCE)
-    yield
-    hr.remote.configure(**before)
+    hr.remote.configure(stall_seconds=2 * PATIENCE)
 
 
 @pytest.fixture(scope="module")

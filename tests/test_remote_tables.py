@@ -246,11 +246,12 @@ def test_a_replaced_file_is_never_mixed_with_the_one_that_was_opened(
 
 def test_a_hanging_row_group_affects_only_its_records(server: ObjectServer, folder: Path) -> None:
     put(server, folder, "")
-    source = hr.parquet(f"{server.url}/data/train-00001-of-00003.parquet", memory=0)
     every = table(1)["label"].to_pylist()
 
     def check(limit: float) -> None:
         hr.remote.configure(stall_seconds=5 * limit, retries=1000)
+        server.fault = lambda request: None
+        source = hr.parquet(f"{server.url}/data/train-00001-of-00003.parquet", memory=0)
         first = threading.Lock()  # never released
         server.fault = lambda request: Fault(stall=100) if first.acquire(blocking=False) else None
         with hr.Loader(

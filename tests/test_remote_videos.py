@@ -35,12 +35,6 @@ CLIP = T.RandomVideoClips(4, stride=2)
 BATCH = {"batch_size": 2, "seed": 5, "shuffle": True}
 
 
-@pytest.fixture(autouse=True)
-def once() -> None:
-    """No request is sent a second time because it takes long."""
-    hr.remote.configure(hedge=False)
-
-
 def noise(count: int = FRAMES, height: int = 48, width: int = 64, seed: int = 1) -> Any:
     """Frames that compress badly: videos that are large and decoded quickly."""
     return np.random.default_rng(seed).integers(0, 255, (count, height, width, 3), np.uint8)

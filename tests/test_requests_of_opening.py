@@ -10,7 +10,6 @@ import io
 import tarfile
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +24,9 @@ __all__ = ["bucket", "quick"]
 
 
 @pytest.fixture(autouse=True)
-def patient() -> Iterator[None]:
+def patient() -> None:
     """A request that a busy machine answers late is not sent again."""
-    before = hr.remote.configure(hedge=False, stall_seconds=120, least_rate=0)
-    yield
-    hr.remote.configure(**before)
+    hr.remote.configure(stall_seconds=120, least_rate=0)
 
 
 def forget() -> None:

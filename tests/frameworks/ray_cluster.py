@@ -62,6 +62,19 @@ def two_nodes(
     assert not left, f"outlived the cluster: {left}"
 
 
+@contextlib.contextmanager
+def one_more_node(
+    cluster: Any, cpus: int, resources: Mapping[str, float], store: int = 256 << 20
+) -> Iterator[None]:
+    """A node that joins the cluster, and leaves it as if its machine had failed."""
+    common: dict[str, Any] = {"node_ip_address": HERE, "object_store_memory": store}
+    node = cluster.add_node(num_cpus=cpus, resources=dict(resources), **common)
+    try:
+        yield
+    finally:
+        cluster.remove_node(node, allow_graceful=False)
+
+
 def makers() -> list[Any]:
     """The processes of a pool's actors."""
     return processes("ray::Maker")

@@ -21,7 +21,7 @@ import pytest
 if importlib.util.find_spec("ray") is None:  # not imported: ray_cluster has the address
     pytest.skip("Ray is not installed", allow_module_level=True)
 import ray_steps
-from ray_cluster import makers
+from ray_cluster import makers, one_more_node
 
 import headrace as hr
 from headrace import transforms as T
@@ -88,6 +88,31 @@ def test_actors_make_most_rows_and_batches_equal_those_of_one_process(
         if share > 0.5 and "remote workers save" in remote["summary"]:
             break
     assert share > 0.5 and "remote workers save" in remote["summary"], remote
+
+
+def test_the_number_of_actors_follows_the_cluster(
+    cluster: Any, photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`cpus="auto"`: the CPUs of the other machines, counted again while the loader runs."""
+    monkeypatch.setattr("headrace.ray.actors._AGAIN", 0.2)
+    steps = [*STEPS, ray_steps.slowly]
+    with hr.Loader(photos, steps, **GIVEN) as alone:
+        wanted = list(hashes(alone, 1))
+    pool = hr.ray.pool(cpus="auto", resources={"far": 1}, offload="always")
+    with hr.Loader(photos, steps, **GIVEN, workers=pool) as loader:
+
+        def train_until(count: int) -> None:
+            end = time.monotonic() + PATIENCE
+            while loader.stats().remote["actors"] != count:
+                assert time.monotonic() < end, loader.stats().remote
+                loader.set_epoch(0)
+                assert list(hashes(loader, 1)) == wanted
+
+        train_until(1)
+        with one_more_node(cluster, cpus=2, resources={"far": 10}):
+            train_until(3)
+        train_until(1)
+    wait_until_gone()
 
 
 class Trainer(threading.Thread):

@@ -52,10 +52,10 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION", "PROFILE"):
         monkeypatch.delenv(f"AWS_{name}", raising=False)
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
-    before = hr.remote.configure(retries=6)
+    hr.remote.configure(retries=6)
     yield
     nothing = lambda: None  # noqa: E731
-    hr.remote.configure(**before, credentials={"s3": nothing, "gs": nothing})
+    hr.remote.configure(credentials={"s3": nothing, "gs": nothing})
 
 
 @pytest.fixture(scope="module")
