@@ -113,16 +113,10 @@ class PluginFile final : public OpenFile {
  public:
   PluginFile(const PluginFiles& files, std::string path, const headrace_path_status& status)
       : files_(files), path_(std::move(path)), status_(status) {}
+  using OpenFile::read;
   uint64_t size() const override { return status_.size; }
   Result<void> read(uint64_t offset, std::span<uint8_t> out) const override {
     return files_.read(path_, status_, offset, out);
-  }
-  Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const override {
-    for (const std::span<uint8_t> part : parts) {
-      if (Result<void> done = read(offset, part); !done) return done;
-      offset += part.size();
-    }
-    return {};
   }
   Result<FileIdentity> identity() const override {
     const Result<PathStatus> status = files_.look_at(path_);

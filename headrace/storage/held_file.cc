@@ -17,6 +17,7 @@ class HeldFile final : public OpenFile {
     for (const HeldRange& range : ranges_) bytes_ += range.memory->size();
   }
 
+  using OpenFile::read;
   uint64_t size() const override { return file_.size(); }
   Result<FileIdentity> identity() const override { return file_.identity(); }
   std::optional<FileIdentity> known() const override { return file_.piece(0, 0).known; }
@@ -39,13 +40,6 @@ class HeldFile final : public OpenFile {
     const auto bytes = held(offset, out.size());
     if (!bytes) return file_.read(offset, out);
     if (!out.empty()) std::memcpy(out.data(), bytes->data(), out.size());
-    return {};
-  }
-  Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const override {
-    for (const std::span<uint8_t>& part : parts) {
-      if (Result<void> done = read(offset, part); !done) return done;
-      offset += part.size();
-    }
     return {};
   }
 

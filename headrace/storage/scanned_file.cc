@@ -40,17 +40,10 @@ class ScannedFile final : public OpenFile {
   ScannedFile(std::string path, std::unique_ptr<OpenFile> file)
       : path_(std::move(path)), file_(std::move(file)), identity_(*file_->known()) {}
 
+  using OpenFile::read;
   uint64_t size() const override { return file_->size(); }
   Result<FileIdentity> identity() const override { return file_->identity(); }
   std::optional<FileIdentity> known() const override { return file_->known(); }
-
-  Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const override {
-    for (const std::span<uint8_t>& part : parts) {
-      if (Result<void> done = read(offset, part); !done) return done;
-      offset += part.size();
-    }
-    return {};
-  }
 
   Result<void> read(uint64_t offset, std::span<uint8_t> out) const override {
     if (!is_near(offset, out.size()) && !is_here(offset, out.size())) {

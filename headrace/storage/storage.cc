@@ -32,6 +32,14 @@ Result<void> read_now(const Storage& storage, AsyncRead& read) {
 
 }  // namespace
 
+Result<void> OpenFile::read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const {
+  for (const std::span<uint8_t>& part : parts) {
+    if (Result<void> done = read(offset, part); !done) return done;
+    offset += part.size();
+  }
+  return {};
+}
+
 void Storage::submit(std::vector<AsyncRead> reads) const {
   for (AsyncRead& read : reads) {
     read.result = read_now(*this, read);

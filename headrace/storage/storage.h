@@ -60,8 +60,8 @@ class OpenFile {
   virtual uint64_t size() const = 0;  // when the file was opened
   // Fills all of `out`. If the file ends before that, it is a data error.
   virtual Result<void> read(uint64_t offset, std::span<uint8_t> out) const = 0;
-  // Reads contiguous bytes into several buffers.
-  virtual Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const = 0;
+  // Reads contiguous bytes into several buffers; unless overridden, one after the other.
+  virtual Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const;
   virtual Result<FileIdentity> identity() const = 0;
   // The same, if it is known without a request: only for asynchronous storages.
   virtual std::optional<FileIdentity> known() const { return {}; }

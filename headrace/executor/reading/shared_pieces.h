@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces that several records need (FilePiece::shared): each is requested once, and its memory is
 // shared by the records that are read ahead while any of them has it. Two versions of a file have
-// different pieces. Not thread-safe:
-// ReadAhead::mutex_ protects it.
+// different pieces. Not thread-safe: ReadAhead::mutex_ protects it.
 #pragma once
 
 #include <cstdint>

@@ -13,15 +13,14 @@
 
 #include "headrace/base/mutex.h"
 #include "headrace/base/per_process.h"
-#include "headrace/codecs/video/frame_plan.h"
 #include "headrace/codecs/video/frame_ranges.h"
 #include "headrace/codecs/video/recent_tracks.h"
-#include "headrace/codecs/video/video_file.h"
+#include "headrace/sources/columns/mostly_held_file.h"
+#include "headrace/sources/columns/video_table.h"
 #include "headrace/storage/async_storage.h"
 #include "headrace/storage/burst_threads.h"
 #include "headrace/storage/held_file.h"
 #include "headrace/storage/read_deadline.h"
-#include "headrace/storage/scanned_file.h"
 #include "headrace/storage/staged_reads.h"
 
 namespace headrace {
@@ -29,108 +28,10 @@ namespace {
 
 constexpr size_t kTablesAtOnce = 16;
 constexpr std::string_view kReplaced = "HR0208", kNoRanges = "HR0222";
-constexpr uint32_t kMaxFirst = 1 << 20;  // bytes of packet 0 to be kept
-// Separate files up to this size are read whole, since each request takes about as long as this
-// many bytes. If a table takes more than this fraction of a larger file, it is not a table.
-constexpr uint64_t kSmall = uint64_t{256} << 10, kTableShare = 4;
 constexpr size_t kMaxKnown = 1 << 16;  // of these files; facts about more are read again
 
 struct TableThreads : BurstThreads {
   TableThreads() : BurstThreads(kTablesAtOnce) {}
-};
-
-// Reads single boxes as they are requested; files that turn out to have many (fragments, Matroska)
-// in large pieces, one after the other, or if they are separate files not at all.
-class TableFile final : public OpenFile {
- public:
-  TableFile(File file, RangedVideos::Files files) : file_(std::move(file)), files_(files) {}
-  uint64_t size() const override { return file_.size(); }
-  Result<FileIdentity> identity() const override { return file_.identity(); }
-  std::optional<FileIdentity> known() const override { return file_.piece(0, 0).known; }
-  Result<void> read(uint64_t offset, std::span<uint8_t> out) const override {
-    bytes_ += out.size();
-    if (files_ == RangedVideos::Files::kSeparate &&
-        (reads_ == kFew || bytes_ > kSmall + size() / kTableShare)) {
-      return above_cap_error(path(), bytes_, kSmall);  // replaced by reading the whole file
-    }
-    if (++reads_ <= kFew) return file_.read(offset, out);
-    if (!scanned_) {
-      const std::optional<FileIdentity> same = known();
-      Result<std::unique_ptr<OpenFile>> again =
-          storage_of(path()).open(path(), same ? &*same : nullptr);
-      if (!again) return std::move(again.error());
-      scanned_ = scanned_file(path(), std::move(*again));
-    }
-    return scanned_->read(offset, out);
-  }
-  Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const override {
-    for (const std::span<uint8_t>& part : parts) {
-      if (Result<void> done = read(offset, part); !done) return done;
-      offset += part.size();
-    }
-    return {};
-  }
-
- private:
-  static constexpr int kFew = 16;
-  const std::string& path() const { return file_.path(); }
-
-  const File file_;
-  const RangedVideos::Files files_;
-  // State of the reading thread.
-  mutable int reads_ = 0;
-  mutable uint64_t bytes_ = 0;
-  mutable std::unique_ptr<OpenFile> scanned_;
-};
-
-// A separate file of which a few reads should be enough, apart from the ranges in memory. A table
-// may be wrong (packets that are no key frames, as in files that mark none): then the rest is read
-// at once, instead of packet by packet. `tell`: called before that.
-class MostlyHeldFile final : public OpenFile {
- public:
-  MostlyHeldFile(File file, const FileIdentity& identity, uint64_t max_bytes,
-                 std::function<void()> tell)
-      : file_(std::move(file)),
-        identity_(identity),
-        max_bytes_(max_bytes),
-        tell_(std::move(tell)) {}
-  uint64_t size() const override { return file_.size(); }
-  Result<FileIdentity> identity() const override { return identity_; }
-  std::optional<FileIdentity> known() const override { return identity_; }
-  Result<void> read(uint64_t offset, std::span<uint8_t> out) const override {
-    MutexLock lock(mutex_);
-    if (whole_.size() == 0) {
-      if (++reads_ <= kFew) return file_.read(offset, out);
-      if (reads_ == kFew + 1) tell_();
-      if (size() > max_bytes_) return file_.read(offset, out);
-      AsyncRead read =
-          read_and_wait(storage_of(file_.path()), {.piece = {file_.path(), 0, size(), identity_}});
-      if (!read.result) return std::move(read.result.error());
-      whole_ = std::move(read.bytes);
-    }
-    if (offset > whole_.size() || out.size() > whole_.size() - offset) {
-      return file_.read(offset, out);  // reports it
-    }
-    std::ranges::copy(whole_.bytes().subspan(offset, out.size()), out.begin());
-    return {};
-  }
-  Result<void> read(uint64_t offset, std::span<const std::span<uint8_t>> parts) const override {
-    for (const std::span<uint8_t>& part : parts) {
-      if (Result<void> done = read(offset, part); !done) return done;
-      offset += part.size();
-    }
-    return {};
-  }
-
- private:
-  static constexpr int kFew = 16;
-  const File file_;
-  const FileIdentity identity_;
-  const uint64_t max_bytes_;
-  const std::function<void()> tell_;
-  mutable Mutex mutex_;
-  mutable int reads_ GUARDED_BY(mutex_) = 0;
-  mutable Buffer whole_ GUARDED_BY(mutex_);
 };
 
 // Whether reading the table again would fail as well.
@@ -138,53 +39,7 @@ bool lasts(const Error& error) {
   return is_bad_record(error) && error.code->kind != ErrorKind::kResource;
 }
 
-// Reads what plans inspect of packet 0, and all of it if decoders are fed the packet.
-Result<std::shared_ptr<const Buffer>> read_first_packet(const VideoTrack& track,
-                                                        const ByteRanges& file) {
-  const MediaPacket& packet = track.packets[0];
-  auto first = std::make_shared<Buffer>();
-  for (uint32_t most : {kFirstBytes, kMaxFirst}) {
-    first->resize(std::min(packet.size, most));
-    Result<void> read =
-        file.read(static_cast<uint64_t>(packet.offset), {first->data(), first->size()});
-    if (!read) return std::move(read.error());
-    if (first->size() == packet.size || !needs_first_packet(track, first->bytes())) break;
-  }
-  return std::shared_ptr<const Buffer>(std::move(first));
-}
-
 using SharedTrack = std::shared_ptr<const VideoTrack>;
-
-struct Table {
-  SharedTrack track;  // null: reading the whole file is cheaper
-  FileIdentity identity;
-};
-
-Result<Table> read_table(const std::string& path, const FileIdentity* known,
-                         RangedVideos::Files files) {
-  Result<File> opened = File::open(path, known);
-  if (!opened) return std::move(opened.error());
-  const Result<FileIdentity> identity = opened->identity();
-  if (!identity) return identity.error();
-  const bool separate = files == RangedVideos::Files::kSeparate;
-  if (separate && identity->size <= kSmall) return Table{nullptr, *identity};
-  const ByteRanges file(std::make_shared<const File>(
-      File::around(path, std::make_unique<TableFile>(std::move(*opened), files))));
-  if (separate) {
-    const Result<std::span<const uint8_t>> first = file.at(0, kVideoSignature);
-    if (!first) return first.error();
-    const VideoContainer* const container = video_container_of(*first);
-    if (!container || !container->has_table) return above_cap_error(path, identity->size, kSmall);
-  }
-  Result<VideoTrack> track = read_video(file);
-  if (!track) return std::move(track.error());
-  if (inspects_first_packet(track->codec) && !track->packets.empty()) {
-    Result<std::shared_ptr<const Buffer>> first = read_first_packet(*track, file);
-    if (!first) return std::move(first.error());
-    track->first_packet = std::move(*first);
-  }
-  return Table{std::make_shared<const VideoTrack>(std::move(*track)), *identity};
-}
 
 struct ChosenRanges {
   std::vector<PacketRange> ranges = {};
@@ -238,12 +93,13 @@ struct RangedVideos::State {
   static std::function<void()> reader(const std::shared_ptr<State>& self, const std::string& path,
                                       const std::optional<FileIdentity>& known) {
     return [self, path, known] {
-      Result<Table> table = Table();
+      const bool separate = self->which_files == Files::kSeparate;
+      Result<VideoTable> table = VideoTable();
       try {
-        table = read_table(path, known ? &*known : nullptr, self->which_files);
+        table = read_video_table(path, known ? &*known : nullptr, separate);
         // The version was that of a listing: there is a newer one, of which nothing has been read.
         if (!known && !table && table.error().code->id == kReplaced) {
-          table = read_table(path, nullptr, self->which_files);
+          table = read_video_table(path, nullptr, separate);
         }
       } catch (const Exception& failed) {
         table = failed.error();
@@ -253,7 +109,7 @@ struct RangedVideos::State {
       self->end(path, std::move(table));
     };
   }
-  void end(const std::string& path, Result<Table> table) EXCLUDES_LOCK(mutex) {
+  void end(const std::string& path, Result<VideoTable> table) EXCLUDES_LOCK(mutex) {
     if (table && table->track) {
       RecentTracks::of_process().add(path, table->identity, table->track);
     }
@@ -416,8 +272,7 @@ Result<RangedVideo> RangedVideos::read(const std::string& path, const ChooseFram
   Result<File> file = File::open(path, &*identity);
   if (!file) return std::move(file.error());
   if (separate) {
-    file = File::around(
-        path, std::make_unique<MostlyHeldFile>(std::move(*file), *identity, max_bytes, tell));
+    file = mostly_held_file(std::move(*file), *identity, max_bytes, tell);
   }
   return RangedVideo{
       .file = std::make_shared<const File>(held_file(std::move(*file), std::move(held))),

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A video in a separate file of asynchronous storage, of which a few reads should be enough, apart
+// from the ranges in memory. A table may be wrong (packets that are no key frames, as in files that
+// mark none): then the rest is read at once, instead of packet by packet.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "headrace/storage/file.h"
+
+namespace headrace {
+
+// `tell`: called before the rest is read. The file is not read whole if it has more than
+// `max_bytes`.
+File mostly_held_file(File file, const FileIdentity& identity, uint64_t max_bytes,
+                      std::function<void()> tell);
+
+}  // namespace headrace
