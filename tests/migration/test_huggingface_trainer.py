@@ -9,6 +9,7 @@ from typing import Any
 
 import made_data
 import pytest
+from PIL import ExifTags, Image
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -44,7 +45,46 @@ def test_with_transform_with_a_partial_function_is_native(root: Path) -> None:
         assert_equal_batches(records_native(dataloader), dataloader)
 
 
-def test_transforms_that_read_labels_or_embedded_images_run_in_python(root: Path) -> None:
+def embedded(data: Any) -> Any:
+    """The same images as bytes in the table, like in most datasets of the Hub."""
+    paths = data.cast_column("image", datasets.Image(decode=False))
+    files = paths.map(lambda row: {"image": {"bytes": Path(row["image"]["path"]).read_bytes()}})
+    return files.cast_column("image", datasets.Image())
+
+
+def test_images_in_the_table_are_native(root: Path) -> None:
+    steps = script.Compose([script.Resize((40, 48)), script.ToTensor()])
+
+    def apply(examples: Any) -> Any:
+        examples["pixel_values"] = [steps(x.convert("RGB")) for x in examples["image"]]
+        return examples
+
+    whole = embedded(script.folder_dataset(root, "train"))
+    for rows in (whole, whole.shuffle(seed=3).select(range(5, 31))):
+        data = rows.with_transform(apply)
+        for dataset in (data, torch.utils.data.Subset(data, list(range(0, 26, 3)))):
+            dataloader = DataLoader(dataset, 4, collate_fn=script.collate_fn)
+            assert_equal_batches(records_native(dataloader), dataloader)
+
+
+def test_turned_images_in_the_table_are_upright(tmp_path: Path) -> None:
+    steps = script.Compose([script.Resize((40, 48)), script.ToTensor()])
+    root = made_data.image_folder(tmp_path)
+    for number, path in enumerate(sorted(root.glob("val/*/*.jpg"))):
+        with Image.open(path) as image:
+            exif = image.getexif()
+            exif[ExifTags.Base.Orientation] = 1 + number % 8
+            image.convert("RGB").save(path, exif=exif)
+
+    def apply(examples: Any) -> Any:
+        return {"pixel_values": [steps(x.convert("RGB")) for x in examples["image"]]}
+
+    data = embedded(script.folder_dataset(root, "val")).with_transform(apply)
+    dataloader = DataLoader(data, 4)
+    assert_equal_batches(records_native(dataloader), dataloader)
+
+
+def test_transforms_that_read_labels_run_in_python(root: Path) -> None:
     steps = script.Compose([script.Resize((40, 48)), script.ToTensor()])
     other = script.Compose(
         [script.Resize((40, 48)), script.CenterCrop((40, 48)), script.ToTensor()]
@@ -56,12 +96,7 @@ def test_transforms_that_read_labels_or_embedded_images_run_in_python(root: Path
         return {"pixel_values": pixels, "label": examples["label"]}
 
     data = script.folder_dataset(root, "train")
-    embedded = data.cast_column("image", datasets.Image(decode=False))
-    embedded = embedded.map(
-        lambda row: {"image": {"bytes": Path(row["image"]["path"]).read_bytes()}}
-    )
-    embedded = embedded.cast_column("image", datasets.Image())
-    for dataset in (data.with_transform(by_label), embedded.with_transform(by_label)):
+    for dataset in (data.with_transform(by_label), embedded(data).with_transform(by_label)):
         dataloader = DataLoader(dataset, 4)
         loader = migrated(dataloader)
         assert loader.report.python

@@ -3,7 +3,8 @@
 
 The function takes columns of a batch: ``examples["pixel_values"] = [transform(image.convert("RGB"))
 for image in examples["image"]]``. ``Rows`` presents its records as an ordinary Dataset, which can
-be traced as usual; columns that the collate function does not read are dropped.
+be traced as usual; columns that the collate function does not read are dropped. Images are files,
+or bytes in the table.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from headrace.migrate.collated import equal
 from headrace.migrate.known_dataset import NoFormat
+from headrace.migrate.look.row_files import TableImages
 from headrace.migrate.seeding import seeded
 
 _COMPARED = 8  # number of records to compare
@@ -39,29 +41,32 @@ def rows_of(dataset: Any, rows_taken: Any, collate: Callable[[list[Any]], Any] |
     if len(images) != 1 or plain.features[images[0]].mode is not None:
         raise NoFormat("it does not have exactly one image column, without a color mode")
     plain = plain.cast_column(images[0], library.Image(decode=False))
+    numbers = range(len(plain)) if rows_taken is None else rows_taken
     first = plain[0][images[0]]
-    if first["bytes"] is not None or not first["path"]:
-        raise NoFormat(
-            "its images are stored in its table, and from_dataloader looks through files",
-            "hr.Loader(dataset.with_format(None), [...]) reads the table natively",
-        )
-    columns = (plain if rows_taken is None else plain.select(rows_taken))[:]
+    if first["bytes"] is None and not first["path"]:
+        raise NoFormat("its first image has neither bytes nor a path")
+    table = TableImages(plain, images[0])
+    if first["bytes"] is not None:
+        paths = table.paths(numbers)
+    else:
+        paths = [each["path"] for each in table.dataset.select(numbers)[:][images[0]]]
     space = {
+        "rows_table": table,  # of the class, which is not copied for tracing
         "__module__": function.__module__,
         "__getitem__": _in_module(_getitem, function),
         "__len__": lambda self: len(self.rows_paths),
         "rows_globals": function.__globals__,
     }
     rows: Any = type(type(dataset).__name__, (), space)()
-    rows.rows_paths = [each["path"] for each in columns.pop(images[0])]
+    rows.rows_paths = paths
     rows.rows_order = list(plain.column_names)
-    rows.rows_columns = columns
+    rows.rows_columns = plain.remove_columns(images).select(numbers)[:]
     rows.rows_keywords = keywords
     rows.rows_code, rows.rows_defaults = function.__code__, function.__defaults__
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         setattr(rows, name, cell.cell_contents)
     rows.rows_left_out = _unread(dataset, collate)
-    _compare(dataset, range(len(dataset)) if rows_taken is None else rows_taken, rows)
+    _compare(dataset, numbers, rows)
     return rows
 
 
@@ -90,7 +95,10 @@ def _getitem(self: Any, index: int) -> dict[str, Any]:
 
     from PIL import Image, ImageOps
 
-    image = ImageOps.exif_transpose(Image.open(self.rows_paths[index]))  # like datasets does
+    from headrace.migrate.look.row_files import file_of
+
+    path = self.rows_paths[index]
+    image = ImageOps.exif_transpose(Image.open(file_of(path)))  # like datasets does
     batch = {name: [image] for name in self.rows_order}
     for name, values in self.rows_columns.items():
         batch[name] = [values[index]]

@@ -21,11 +21,14 @@ from headrace.migrate.look import LIMIT, Looked, look, transforms_of
 from headrace.migrate.look.columns import numpy_column
 from headrace.migrate.look.marks import Op
 from headrace.migrate.look.pictures import opened
+from headrace.migrate.look.row_files import Row, rows_of
 from headrace.migrate.nesting import Node
 from headrace.migrate.originals import Keyword, pixels_of
 from headrace.migrate.spread import spread
-from headrace.sources import Source
+from headrace.sources import Source, subset
+from headrace.sources import open as open_source
 from headrace.sources.column_list import ColumnList
+from headrace.sources.combined import join
 from headrace.sources.media_paths import is_media_path
 
 Column = dict[str, Any]
@@ -44,6 +47,8 @@ def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
     assert found.node is not None
     columns = dict(zip(found.node.names, found.columns, strict=True))
     files = {name: column for name, column in columns.items() if "paths" in column}
+    for column in files.values():
+        column["rows"] = rows_of(column["paths"])  # and keeps their table
     forms = {name: form_of(column["ops"], column["kind"]) for name, column in files.items()}
     upright = {_is_upright(column["ops"]) for column in files.values()}
     if len(upright) > 1:
@@ -143,7 +148,11 @@ def _called(op: Op, transforms: dict[str, Any]) -> Any:
 def _source(columns: dict[str, Column], dataset: Any) -> Source:
     out = ColumnList()
     kinds = []
+    in_table = None
     for name, column in columns.items():
+        if rows := column.get("rows"):
+            in_table = _table_source(name, rows)
+            continue
         if "paths" in column:
             others = {os.path.splitext(path)[1] for path in column["paths"]}
             unknown = sorted(suffix for suffix in others if not is_media_path("a" + suffix))
@@ -164,7 +173,17 @@ def _source(columns: dict[str, Column], dataset: Any) -> Source:
             classes = _classes(dataset, name, values)
             kind = None if name == "label" and values.dtype == np.int64 else "tensor"
             out.add_array(name, values, None, classes, None if classes else kind)
-    return out.source(type(dataset).__name__, kinds, evident_kinds=False)
+    if in_table and len(columns) == 1:
+        return in_table
+    files = out.source(type(dataset).__name__, kinds, evident_kinds=False)
+    return join(in_table, files, "position") if in_table else files
+
+
+def _table_source(name: str, rows: list[Row]) -> Source:
+    table = rows[0].table
+    source = open_source(table.dataset.rename_column(table.column, name), kinds={name: "image"})
+    numbers = [row.number for row in rows]
+    return source if numbers == list(range(len(source))) else subset(source, numbers)
 
 
 def _classes(dataset: Any, name: str, values: Any) -> list[str]:

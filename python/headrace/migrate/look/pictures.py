@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from headrace.migrate.look.marks import Op
+from headrace.migrate.look.row_files import file_of
 
 
 def opened(path: str, ops: Sequence[Op]) -> Any:
@@ -22,7 +23,7 @@ def opened(path: str, ops: Sequence[Op]) -> Any:
         upright = {"apply_exif_orientation": True} if ("upright",) in ops else {}
         return io.decode_image(io.read_file(path), io.ImageReadMode[first[1]], **upright)
     else:
-        value = importlib.import_module("PIL.Image").open(path)
+        value = importlib.import_module("PIL.Image").open(file_of(path))
     for op in ops:
         if op[0] == "convert":
             value = value.convert(op[1])

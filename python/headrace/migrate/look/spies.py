@@ -23,6 +23,7 @@ from headrace.migrate.look.marks import Attempt, Left
 from headrace.migrate.look.names import Names
 from headrace.migrate.look.pictures import alike, opened
 from headrace.migrate.look.recorders import Stand, clone
+from headrace.migrate.look.row_files import RowFile
 from headrace.migrate.look.stand_ins import put
 from headrace.migrate.spread import spread
 from headrace.printable import in_a_line
@@ -182,6 +183,9 @@ class _Run:
         if type(file) is io.BufferedReader and file not in self._opened and file.tell() == 0:
             path = self._contents.get(os.fspath(file.name))
             return file if path is None else self._reopened(path)
+        if type(file) is RowFile:
+            path = self._contents.get(file.path)
+            return file if path is None else RowFile(path)
         if not isinstance(file, (str, os.PathLike)):
             return file
         path = os.fspath(file)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace.migrate.look.marks import Attempt, Left, Mark
+from headrace.migrate.look.row_files import RowFile
 
 _SEEDS = {
     "random": "seed getstate setstate",
@@ -93,6 +94,8 @@ class StandIns:
         if type(value) is str:
             return value
         if type(value) is Mark and value.kind == "file" and not value.ops:
+            return value.path
+        if type(value) is RowFile:
             return value.path
         if isinstance(value, os.PathLike):
             path = os.fspath(value)
