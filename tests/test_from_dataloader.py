@@ -95,6 +95,14 @@ def test_indices_of_a_subset_may_count_from_the_end() -> None:
         assert_same_batches(dataloader, translated(dataloader))
 
 
+def test_an_empty_subset_is_refused(pictures: Path) -> None:
+    datasets = pytest.importorskip("torchvision.datasets")
+    for dataset in (datasets.ImageFolder(pictures), numbers(), list(range(3))):
+        dataloader = DataLoader(Subset(dataset, []), batch_size=2)
+        with pytest.raises(hr.ConfigError, match="HR0834.*Subset has no records"):
+            translated(dataloader)
+
+
 def test_datasets_get_the_indices_of_a_subset_from_the_start() -> None:
     """Some do not take negative ones, such as `datasets.Dataset.select`."""
     opened = importlib.import_module("headrace.migrate.dataset")._opened

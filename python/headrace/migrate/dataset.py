@@ -46,10 +46,15 @@ def translate(dataset: Any, told: Told, traced: Traced) -> Dataset:
     """
     base, rows = _opened(dataset)
     _refuse_whole_batches(base)
-    if not hasattr(base, "__getitem__") or not hasattr(base, "__len__") or not len(base):
+    if not hasattr(base, "__getitem__") or not hasattr(base, "__len__"):
         raise REFUSED.error(
             f"{type(base).__name__} has no records by number",
             hint="hr.prefetch(dataloader, device) feeds a GPU from any iterable",
+        )
+    if not len(base if rows is None else rows):
+        raise REFUSED.error(
+            f"its {type(dataset).__name__} has no records",
+            hint="a DataLoader gives no batches then, and needs no replacement",
         )
     try:
         if huggingface.is_known(base):
