@@ -5,8 +5,23 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <new>
+
+#include "headrace/base/allocations_test_hook.h"
 
 namespace headrace {
+namespace {
+
+// Allocations of this thread before one is refused.
+thread_local int64_t granted = std::numeric_limits<int64_t>::max();
+
+}  // namespace
+
+void before_allocation() {
+  if (granted-- == 0) throw std::bad_alloc();
+}
+
 namespace {
 
 const std::vector<Param> kParams = {
@@ -159,6 +174,26 @@ TEST(NearestName, FindsTyposAndIgnoresUnrelatedNames) {
   EXPECT_EQ(nearest_name("lbl", {"id", "image", "label"}), "label");
   EXPECT_EQ(nearest_name("q", names), "");
   EXPECT_EQ(nearest_name(std::string(100000, 'x'), names), "");
+}
+
+TEST(Parameters, AnyAllocationMayFail) {
+  const Given given = {{"size", std::vector<int64_t>{8, 9}},
+                       {"fill", std::vector<double>{1, 2, 3}},
+                       {"interpolation", std::string(100, 'x')},
+                       {"classes", std::vector<std::string>{"cat", std::string(100, 'y')}}};
+  std::vector<Param> params = kParams;
+  params[3].choices.clear();
+  int64_t refused = -1;
+  for (bool is_made = false; !is_made;) {
+    granted = ++refused;
+    try {
+      const Arguments arguments("Op", params, given);
+      is_made = true;
+    } catch (const std::bad_alloc&) {
+    }
+    granted = std::numeric_limits<int64_t>::max();
+  }
+  EXPECT_GT(refused, 10);
 }
 
 TEST(TextOf, WritesValuesAsPythonDoes) {
