@@ -268,8 +268,9 @@ ParamValue::ParamValue(std::vector<double> value) : ParamVariant(std::move(value
 ParamValue::ParamValue(std::vector<Branch> value) : ParamVariant(std::move(value)) {}
 ParamValue::ParamValue(std::vector<std::string> value) : ParamVariant(std::move(value)) {}
 ParamValue::ParamValue(ParamObjectPtr value) : ParamVariant(std::move(value)) {}
-// Not defaulted: if copying a string or a list throws, libstdc++'s copy constructor destroys a value
-// of no type, which crashes, because none of these types could leave a variant without a value.
+// Not defaulted: if copying a string or a list throws, libstdc++'s copy constructor destroys a
+// value of no type, which crashes, because none of these types could leave a variant without a
+// value.
 ParamValue::ParamValue(const ParamValue& other) : ParamVariant() { ParamVariant::operator=(other); }
 ParamValue::ParamValue(ParamValue&& other) noexcept = default;
 ParamValue& ParamValue::operator=(const ParamValue& other) = default;
