@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +49,15 @@ TORCHVISION_OPERATORS = declare_torchvision_operators()  # which live as long as
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexes are written to a folder that only the tests use."""
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def normal_priority() -> Iterator[None]:
+    """An encoder of another package may have made the thread a real-time one: see
+    ``headrace.write.lerobot.priority``."""
+    yield
+    if hasattr(os, "sched_setscheduler"):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 @pytest.fixture(autouse=True)

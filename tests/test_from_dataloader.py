@@ -99,7 +99,7 @@ def test_an_empty_subset_is_refused(pictures: Path) -> None:
     datasets = pytest.importorskip("torchvision.datasets")
     for dataset in (datasets.ImageFolder(pictures), numbers(), list(range(3))):
         dataloader = DataLoader(Subset(dataset, []), batch_size=2)
-        with pytest.raises(hr.ConfigError, match="HR0834.*Subset has no records"):
+        with pytest.raises(hr.ConfigError, match=r"HR0834.*Subset has no records"):
             translated(dataloader)
 
 

@@ -5,6 +5,7 @@ it is lossless, pixels; by LeRobot's definitions of files, times and statistics.
 from __future__ import annotations
 
 import io
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import videos
+from headrace.write.lerobot.videos import VideoFiles
 from lerobot_written import (
     FPS,
     LENGTHS,
@@ -68,6 +70,24 @@ def test_a_lossless_dataset_equals_its_source(robot: Robot, tmp_path: Path) -> N
     np.testing.assert_array_equal(batch["episode_index"], np.repeat([0, 1, 2], LENGTHS))
     np.testing.assert_array_equal(batch["timestamp"], (inside / FPS).astype(np.float32))
     np.testing.assert_array_equal(batch["index"], np.arange(sum(LENGTHS)))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="not Linux")
+def test_no_thread_becomes_a_real_time_thread(
+    robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """libsvtav1 makes threads of root such threads, which would leave others hardly any time."""
+    policies: set[int] = set()
+    end = VideoFiles.end_episode
+
+    def watched(self: VideoFiles) -> Any:
+        threads = map(int, os.listdir("/proc/self/task"))
+        policies.update(os.sched_getscheduler(thread) for thread in threads)
+        return end(self)
+
+    monkeypatch.setattr(VideoFiles, "end_episode", watched)
+    hr.convert(robot.source, tmp_path / "out", "lerobot", fps=FPS)
+    assert policies == {os.SCHED_OTHER}
 
 
 def test_the_default_is_the_encoding_of_lerobot(robot: Robot, tmp_path: Path) -> None:

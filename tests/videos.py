@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from headrace.write.lerobot.priority import kept_priority
 
 Frames = np.ndarray[Any, Any]
 
@@ -58,7 +59,7 @@ def encoded(
 
     out = tempfile.NamedTemporaryFile()  # which the muxer may read again  # noqa: SIM115
     muxer = {"movflags": str(options.pop("movflags"))} if "movflags" in options else {}
-    with av.open(out.name, "w", format=container, options=muxer) as file:
+    with kept_priority(), av.open(out.name, "w", format=container, options=muxer) as file:
         stream: Any = file.add_stream(codec, rate=fps)
         stream.height, stream.width = frames.shape[1:3]
         stream.pix_fmt = pixels

@@ -15,6 +15,7 @@ import numpy as np
 from headrace.write import NO_PACKAGE
 from headrace.write.lerobot.options import Encoding
 from headrace.write.lerobot.places import VIDEO_PATH, Places
+from headrace.write.lerobot.priority import kept_priority
 from headrace.write.options import WRONG_OPTION
 
 _SLOWEST, _FASTEST = 0.01, 1000  # frames per second
@@ -105,7 +106,8 @@ class VideoFiles:
             image = np.ascontiguousarray(pixels.transpose(1, 2, 0))
             frame = av.VideoFrame.from_ndarray(image, format="rgb24")
             frame.pts, frame.time_base = self._frames, 1 / self.rate
-            self._episode.mux(self._stream.encode(frame))
+            with kept_priority():  # the first frame opens the encoder
+                self._episode.mux(self._stream.encode(frame))
             self._frames += 1
         unused = [name for name in ("crf", "preset") if name in self._stream.codec_context.options]
         if unused:
