@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headrace/executor/python_step_runner.h"
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -25,18 +26,20 @@ void PythonStepRunner::add(std::unique_ptr<RecordRun>& run) {
   threads().wake(max_workers());
 }
 
-// Takes all waiting runs, or with several workers this one's part, oldest first.
-PythonStepRunner::Runs PythonStepRunner::take_share() {
+// Takes all waiting runs, or with several workers this one's part, oldest first. If there is no
+// memory to divide them, `runs` has all of them: none keeps waiting for memory.
+void PythonStepRunner::take_share(Runs& runs) {
   MutexLock lock(mutex_);
-  const auto share = std::ssize(waiting_) + max_workers() - 1;
-  const auto end = waiting_.begin() + share / max_workers();
-  Runs runs(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
-  waiting_.erase(waiting_.begin(), end);
+  runs.swap(waiting_);
+  const auto share = (std::ssize(runs) + max_workers() - 1) / max_workers();
+  Runs rest(runs.size() - static_cast<size_t>(share));
+  std::move(runs.begin() + share, runs.end(), rest.begin());
+  runs.resize(static_cast<size_t>(share));
+  waiting_ = std::move(rest);
   for (const auto& run : runs) {
     run->activity.step = -1;
     run->activity.kind = RunActivity::Kind::kInPython;
   }
-  return runs;
 }
 
 void PythonStepRunner::call(int step, std::span<PythonCall* const> calls) {
@@ -49,15 +52,13 @@ void PythonStepRunner::call(int step, std::span<PythonCall* const> calls) {
 bool PythonStepRunner::work(Renderer&) {
   Runs runs;
   try {
-    runs = take_share();
+    take_share(runs);
     if (runs.empty()) return false;
     cross(runs);
   } catch (...) {
     for (auto& run : runs) {
       if (run) batches_.abandon(std::move(run), std::current_exception());
     }
-    // Runs that could not be taken are still waiting.
-    if (runs.empty()) batches_.abandon(nullptr, std::current_exception());
   }
   wake_();
   return true;

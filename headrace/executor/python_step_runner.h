@@ -37,7 +37,7 @@ class PythonStepRunner final : public PoolClient, public PythonCalls {
 
  private:
   using Runs = std::vector<std::unique_ptr<RecordRun>>;
-  Runs take_share() EXCLUDES_LOCK(mutex_);
+  void take_share(Runs& runs) EXCLUDES_LOCK(mutex_);
   void cross(Runs& runs);
 
   const RowTask& task_;

@@ -130,6 +130,28 @@ TEST_P(Refusals, AFailedAllocationDoesNotLoseBatches) {
   }
 }
 
+TEST_P(Refusals, ALoaderEndsWhileAllAllocationsFail) {
+  const auto source = std::make_shared<Numbers>(64, std::set<int64_t>{}, GetParam());
+  for (const bool in_python : {false, true}) {
+    Pipeline pipeline;
+    if (in_python) pipeline.transforms.push_back(scopes_test::unchanged());
+    int64_t failures = 0;
+    const auto use = [&] {
+      try {
+        Loader loader(source, pipeline, refusal_options(OnError::kRaise));
+        while (loader.next()) {
+        }
+      } catch (const Exception&) {
+        ++failures;
+      } catch (const std::bad_alloc&) {
+        ++failures;
+      }
+    };
+    refuse_each_allocation(int64_t{1} << 40, use, 100);
+    EXPECT_GT(failures, 0);
+  }
+}
+
 // Result of an epoch in which one allocation failed and the failed call was repeated.
 struct Outcome {
   std::vector<int64_t> records;  // in order of delivery, by their labels
