@@ -47,6 +47,7 @@ struct SimulatedDevice::State {
   std::vector<SimulatedWork> timeline GUARDED_BY(mutex);
   size_t allocated GUARDED_BY(mutex) = 0, peak GUARDED_BY(mutex) = 0;
   std::map<void*, size_t> pinned GUARDED_BY(mutex);
+  size_t blocks GUARDED_BY(mutex) = 0;                             // allocated
   std::vector<std::pair<void*, size_t>> spoilt GUARDED_BY(mutex);  // mapped while work is queued
   int64_t calls GUARDED_BY(mutex) = 0, fails_at GUARDED_BY(mutex) = INT64_MAX;
   int64_t allocations GUARDED_BY(mutex) = 0, refused GUARDED_BY(mutex) = INT64_MAX;
@@ -66,6 +67,7 @@ struct SimulatedDevice::State {
   void take_back(void* pages, size_t bytes) REQUIRES_LOCK(mutex) {
     std::memset(pages, kSpoilt, bytes);
     spoilt.emplace_back(pages, bytes);
+    --blocks;
     allocated -= bytes;
     const auto idle = [](const auto& lane) { return lane.second.queue.empty(); };
     if (std::all_of(lanes.begin(), lanes.end(), idle)) bury();
@@ -110,15 +112,18 @@ struct SimulatedDevice::State {
     }
   }
 
-  // Runs one piece of work of a stream that can continue; false if there is none.
+  // Runs one piece of work of a stream that can continue; false if there is none. Like a real
+  // device, it needs no memory for work that is queued.
   bool work_once() REQUIRES_LOCK(mutex) {
-    std::vector<int> able;
-    for (const auto& [number, lane] : lanes) {
-      if (can_run(lane)) able.push_back(number);
+    const auto able = [](const auto& lane) { return can_run(lane.second); };
+    const auto count = std::ranges::count_if(lanes, able);
+    if (count == 0) return false;
+    auto skipped = static_cast<int64_t>(random() % static_cast<uint64_t>(count));
+    for (auto& [number, lane] : lanes) {
+      if (!can_run(lane) || skipped-- > 0) continue;
+      work_off(number, lane);
+      break;
     }
-    if (able.empty()) return false;
-    const int number = able[random() % able.size()];
-    work_off(number, lanes[number]);
     return true;
   }
 
@@ -130,6 +135,9 @@ struct SimulatedDevice::State {
 
   void queue(int stream, Queued work) REQUIRES_LOCK(mutex) {
     count_call();
+    size_t queued = 1;
+    for (const auto& [number, lane] : lanes) queued += lane.queue.size();
+    if (timeline.capacity() < timeline.size() + queued) timeline.reserve(2 * timeline.size() + 64);
     lanes[stream].queue.push_back(std::move(work));
     drift();
   }
@@ -207,6 +215,7 @@ SimulatedDevice::SimulatedDevice(uint64_t seed, SimulatedCosts costs, size_t mem
 SimulatedDevice::~SimulatedDevice() = default;
 
 std::shared_ptr<void> SimulatedDevice::allocate(size_t bytes) {
+  void* pages = nullptr;
   {
     MutexLock lock(state_->mutex);
     const size_t limit = state_->memory_limit;
@@ -217,12 +226,15 @@ std::shared_ptr<void> SimulatedDevice::allocate(size_t bytes) {
     if (limit > 0 && bytes > limit - std::min(limit, state_->allocated)) {
       throw_out_of_memory(name(), bytes, limit - state_->allocated, limit);
     }
+    state_->spoilt.reserve(state_->spoilt.size() + state_->blocks + 1);  // freeing needs no memory
+    pages = map_pages(bytes);
+    ++state_->blocks;
     state_->allocated += bytes;
     state_->peak = std::max(state_->peak, state_->allocated);
   }
-  return {map_pages(bytes), [bytes, state = state_](void* pages) {
+  return {pages, [bytes, state = state_](void* freed) {
             MutexLock lock(state->mutex);
-            state->take_back(pages, bytes);
+            state->take_back(freed, bytes);
           }};
 }
 
