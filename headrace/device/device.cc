@@ -55,7 +55,7 @@ void throw_device_failed(const std::string& what) { raise(kDeviceFailed, what); 
 void wait_until_done(const Event& event) noexcept {
   try {
     event.wait_on_host();
-  } catch (...) {  // it is lost: nothing is running there. There may be no memory for its error
+  } catch (...) {  // the device is lost, so nothing runs there; or there is no memory to say so
   }
 }
 

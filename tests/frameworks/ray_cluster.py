@@ -35,6 +35,10 @@ from ray.cluster_utils import Cluster
 HERE = "127.0.0.1"
 
 
+def _common(store: int) -> dict[str, Any]:
+    return {"node_ip_address": HERE, "object_store_memory": store}
+
+
 @contextlib.contextmanager
 def two_nodes(
     cpus: Sequence[int] = (1, 1),
@@ -43,7 +47,7 @@ def two_nodes(
 ) -> Iterator[Any]:
     """A head in this process, and a node next to it. Fails if a process outlives them."""
     before = {child.pid for child in psutil.Process().children(recursive=True)}
-    common: dict[str, Any] = {"node_ip_address": HERE, "object_store_memory": store}
+    common = _common(store)
     head = {"num_cpus": cpus[0], "resources": dict(resources[0]), "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args={**head, **common})
     try:
@@ -67,8 +71,7 @@ def one_more_node(
     cluster: Any, cpus: int, resources: Mapping[str, float], store: int = 256 << 20
 ) -> Iterator[None]:
     """A node that joins the cluster, and leaves it as if its machine had failed."""
-    common: dict[str, Any] = {"node_ip_address": HERE, "object_store_memory": store}
-    node = cluster.add_node(num_cpus=cpus, resources=dict(resources), **common)
+    node = cluster.add_node(num_cpus=cpus, resources=dict(resources), **_common(store))
     try:
         yield
     finally:

@@ -112,8 +112,8 @@ struct SimulatedDevice::State {
     }
   }
 
-  // Runs one piece of work of a stream that can continue; false if there is none. Like a real
-  // device, it needs no memory for work that is queued.
+  // Runs the next operation of one of the streams that do not wait for another; false if there is
+  // none. Allocates nothing: a real device does not either.
   bool work_once() REQUIRES_LOCK(mutex) {
     const auto able = [](const auto& lane) { return can_run(lane.second); };
     const auto count = std::ranges::count_if(lanes, able);
@@ -122,9 +122,9 @@ struct SimulatedDevice::State {
     for (auto& [number, lane] : lanes) {
       if (!can_run(lane) || skipped-- > 0) continue;
       work_off(number, lane);
-      break;
+      return true;
     }
-    return true;
+    return false;
   }
 
   // A side effect of any call, which mostly does nothing.
@@ -137,7 +137,8 @@ struct SimulatedDevice::State {
     count_call();
     size_t queued = 1;
     for (const auto& [number, lane] : lanes) queued += lane.queue.size();
-    if (timeline.capacity() < timeline.size() + queued) timeline.reserve(2 * timeline.size() + 64);
+    const size_t entries = timeline.size() + queued;  // each operation adds at most one
+    if (timeline.capacity() < entries) timeline.reserve(2 * entries);
     lanes[stream].queue.push_back(std::move(work));
     drift();
   }

@@ -42,14 +42,16 @@ def rows_of(dataset: Any, rows_taken: Any, collate: Callable[[list[Any]], Any] |
         raise NoFormat("it does not have exactly one image column, without a color mode")
     plain = plain.cast_column(images[0], library.Image(decode=False))
     numbers = range(len(plain)) if rows_taken is None else rows_taken
-    first = plain[0][images[0]]
-    if first["bytes"] is None and not first["path"]:
-        raise NoFormat("its first image has neither bytes nor a path")
-    table = TableImages(plain, images[0])
+    pictures = plain.select_columns(images)
+    first = pictures[0][images[0]]
+    table = None
     if first["bytes"] is not None:
+        table = TableImages(pictures)
         paths = table.paths(numbers)
+    elif first["path"]:
+        paths = [each["path"] for each in pictures.select(numbers)[:][images[0]]]
     else:
-        paths = [each["path"] for each in table.dataset.select(numbers)[:][images[0]]]
+        raise NoFormat("its first image has neither bytes nor a path")
     space = {
         "rows_table": table,  # of the class, which is not copied for tracing
         "__module__": function.__module__,
@@ -97,8 +99,8 @@ def _getitem(self: Any, index: int) -> dict[str, Any]:
 
     from headrace.migrate.look.row_files import file_of
 
-    path = self.rows_paths[index]
-    image = ImageOps.exif_transpose(Image.open(file_of(path)))  # like datasets does
+    # Like datasets does.
+    image = ImageOps.exif_transpose(Image.open(file_of(self.rows_paths[index])))
     batch = {name: [image] for name in self.rows_order}
     for name, values in self.rows_columns.items():
         batch[name] = [values[index]]

@@ -21,7 +21,7 @@ from headrace.migrate.look import LIMIT, Looked, look, transforms_of
 from headrace.migrate.look.columns import numpy_column
 from headrace.migrate.look.marks import Op
 from headrace.migrate.look.pictures import opened
-from headrace.migrate.look.row_files import Row, rows_of
+from headrace.migrate.look.row_files import TableRows, rows_of
 from headrace.migrate.nesting import Node
 from headrace.migrate.originals import Keyword, pixels_of
 from headrace.migrate.spread import spread
@@ -48,7 +48,7 @@ def traced(dataset: Any, trace: bool | float, why: str) -> Dataset:
     columns = dict(zip(found.node.names, found.columns, strict=True))
     files = {name: column for name, column in columns.items() if "paths" in column}
     for column in files.values():
-        column["rows"] = rows_of(column["paths"])  # and keeps their table
+        column["rows"] = rows_of(column["paths"])  # which keep their table alive
     forms = {name: form_of(column["ops"], column["kind"]) for name, column in files.items()}
     upright = {_is_upright(column["ops"]) for column in files.values()}
     if len(upright) > 1:
@@ -175,15 +175,15 @@ def _source(columns: dict[str, Column], dataset: Any) -> Source:
             out.add_array(name, values, None, classes, None if classes else kind)
     if in_table and len(columns) == 1:
         return in_table
-    files = out.source(type(dataset).__name__, kinds, evident_kinds=False)
-    return join(in_table, files, "position") if in_table else files
+    rest = out.source(type(dataset).__name__, kinds, evident_kinds=False)
+    return join(in_table, rest, "position") if in_table else rest
 
 
-def _table_source(name: str, rows: list[Row]) -> Source:
-    table = rows[0].table
+def _table_source(name: str, rows: TableRows) -> Source:
+    table, numbers = rows
     source = open_source(table.dataset.rename_column(table.column, name), kinds={name: "image"})
-    numbers = [row.number for row in rows]
-    return source if numbers == list(range(len(source))) else subset(source, numbers)
+    is_all = np.array_equal(numbers, np.arange(len(source)))
+    return source if is_all else subset(source, numbers)
 
 
 def _classes(dataset: Any, name: str, values: Any) -> list[str]:

@@ -14,6 +14,8 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 _numbers = itertools.count()
 _tables: weakref.WeakValueDictionary[str, TableImages] = weakref.WeakValueDictionary()
 
@@ -21,9 +23,9 @@ _tables: weakref.WeakValueDictionary[str, TableImages] = weakref.WeakValueDictio
 class TableImages:
     """The image column of a ``datasets.Dataset``, not decoded. Its paths last as long as it."""
 
-    def __init__(self, dataset: Any, column: str) -> None:
-        self.dataset = dataset.select_columns([column])
-        self.column = column
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+        (self.column,) = dataset.column_names
         self._name = f"table {next(_numbers)}"
         _tables[self._name] = self
 
@@ -47,32 +49,36 @@ class RowFile:
 
     @functools.cached_property
     def _file(self) -> io.BytesIO:
-        found = row_of(self.path)
+        found = _row_of(self.path)
         assert found is not None, "the table exists as long as its paths are used"
-        return io.BytesIO(found.table.content(found.number))
+        table, row = found
+        return io.BytesIO(table.content(row))
 
     def __getattr__(self, name: str) -> Any:  # read, seek, tell
         return getattr(self._file, name)
 
 
-class Row(NamedTuple):
+class TableRows(NamedTuple):
     table: TableImages
-    number: int
+    numbers: np.ndarray[Any, np.dtype[np.int64]]
 
 
-def row_of(path: str) -> Row | None:
+def _row_of(path: str) -> tuple[TableImages, int] | None:
     """The row with this path; None for the path of a file."""
     name, _, number = path.partition(", row ")
     table = _tables.get(name)
-    return None if table is None else Row(table, int(number))
+    return None if table is None else (table, int(number))
 
 
-def rows_of(paths: Sequence[str]) -> list[Row]:
-    """The rows with these paths; empty for paths of files."""
-    found = map(row_of, paths) if row_of(paths[0]) else ()
-    return [row for row in found if row]
+def rows_of(paths: Sequence[str]) -> TableRows | None:
+    """The rows with these paths, which are all of one table; None for paths of files."""
+    first = _row_of(paths[0])
+    if first is None:
+        return None
+    numbers = (int(path.rpartition(" ")[2]) for path in paths)
+    return TableRows(first[0], np.fromiter(numbers, np.int64, len(paths)))
 
 
 def file_of(path: str) -> Any:
     """What libraries open: a RowFile, or the path of a file unchanged."""
-    return path if row_of(path) is None else RowFile(path)
+    return path if _row_of(path) is None else RowFile(path)

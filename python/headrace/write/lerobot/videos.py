@@ -106,7 +106,8 @@ class VideoFiles:
             image = np.ascontiguousarray(pixels.transpose(1, 2, 0))
             frame = av.VideoFrame.from_ndarray(image, format="rgb24")
             frame.pts, frame.time_base = self._frames, 1 / self.rate
-            with kept_priority():  # the first frame opens the encoder
+            opens = self._frames == 0  # the encoder
+            with kept_priority() if opens else contextlib.nullcontext():
                 self._episode.mux(self._stream.encode(frame))
             self._frames += 1
         unused = [name for name in ("crf", "preset") if name in self._stream.codec_context.options]
