@@ -183,10 +183,26 @@ nb::list describe_options() {
   return out;
 }
 
-void make_loader(LoaderHandle* self, const SourceHandle& source,
-                 const std::vector<Spec>& transforms,
-                 const std::map<std::string, std::vector<Spec>>& by_field,
-                 const std::vector<std::string>& dropped, const NamedValues& given,
+// Copied here because nanobind's converters are noexcept: without memory they end the process.
+Pipeline pipeline_of(const nb::list& transforms, const nb::dict& by_field,
+                     const nb::list& dropped) {
+  const auto specs = [](nb::handle list) {
+    std::vector<Spec> out;
+    for (nb::handle each : list) out.push_back(nb::cast<const Spec&>(each));
+    return out;
+  };
+  Pipeline out;
+  out.transforms = specs(transforms);
+  for (auto [field, list] : by_field) out.by_field.emplace(nb::str(field).c_str(), specs(list));
+  for (nb::handle each : dropped) out.dropped.emplace_back(nb::str(each).c_str());
+  return out;
+}
+
+using Specs = nb::typed<nb::list, Spec>;
+
+void make_loader(LoaderHandle* self, const SourceHandle& source, const Specs& transforms,
+                 const nb::typed<nb::dict, nb::str, Specs>& by_field,
+                 const nb::typed<nb::list, nb::str>& dropped, const NamedValues& given,
                  const SamplerHandle* sampler, const DeviceHandle* device, nb::object warn) {
   LoaderOptions options = options_from_dict(given);
   if (sampler && sampler->records > 0) {
@@ -200,11 +216,11 @@ void make_loader(LoaderHandle* self, const SourceHandle& source,
     nb::gil_scoped_acquire gil;
     callable->get()(message);
   };
+  const Pipeline pipeline = pipeline_of(transforms, by_field, dropped);
   std::shared_ptr<Loader> loader;
   {
     ReleasedGil no_gil;
-    loader =
-        std::make_shared<Loader>(source.source, Pipeline{transforms, by_field, dropped}, options);
+    loader = std::make_shared<Loader>(source.source, pipeline, options);
   }
   new (self) LoaderHandle{{std::move(loader), "this loader"}};
 }

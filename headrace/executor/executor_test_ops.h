@@ -149,7 +149,7 @@ inline const OpRecord kAddPartners{
 inline const Register<OpRecord> registered_add(kAddPartners);
 
 // A Python step that returns its input.
-class Unchanged final : public PythonFunction {
+class Unchanged : public PythonFunction {
  public:
   std::string name() const override { return "unchanged"; }
   std::vector<std::string> inputs() const override { return {"value"}; }

@@ -176,6 +176,42 @@ TEST(LentRowsTest, BatchesEqualThoseOfAnEngineAlone) {
   }
 }
 
+// A Python step that takes as long as the test wants.
+class Held final : public Unchanged {
+ public:
+  void call(std::span<PythonCall* const> calls) override {
+    begun = true;
+    while (!released) std::this_thread::yield();
+    Unchanged::call(calls);
+  }
+  std::atomic<bool> begun{false}, released{false};
+};
+
+TEST(LentRowsTest, ASlowPythonStepLeavesRowsToOthers) {
+  const SourcePtr source = std::make_shared<Numbers>(kRecords);
+  BadRecords bad(0, 0, {}), there(0, 0, {});
+  const auto held = std::make_shared<Held>();
+  Engine alone(options_of(source, steps({unchanged()}), OnError::kRaise, false), bad);
+  alone.start(0, 0);
+  const std::vector<Fields> expected = rest_of(alone);
+
+  const EngineOptions others = options_of(source, steps({unchanged()}), OnError::kRaise, false);
+  Engine maker(others, there);
+  Engine engine(options_of(source, steps({{"held", {}, {}, held}}), OnError::kRaise, true), bad);
+  engine.start(0, 0);
+  while (!held->begun) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // in which all could be claimed
+  int lent = 0;
+  while (const auto rows = engine.rows_ahead(8, 1000)) {
+    Parcel parcel = made_by(maker, others.task.plan->outputs(), *rows);
+    EXPECT_TRUE(engine.rows_arrived(rows->number, std::move(parcel.made), bytes_of(parcel)));
+    lent += rows->count;
+  }
+  EXPECT_GT(lent, kRecords / 2);
+  held->released = true;
+  EXPECT_EQ(rest_of(engine), expected);
+}
+
 TEST(LentRowsTest, AFatalErrorInAnotherProcessIsRaisedAtItsBatch) {
   const SourcePtr source = std::make_shared<Numbers>(kRecords, std::set<int64_t>{33});
   BadRecords here(0, 0, {}), there(0, 0, {});

@@ -39,7 +39,7 @@ OpenBatches::OpenBatches(const RowTask& task, const RecordOrder& order, const Sl
           .finished = [&rings](size_t output, size_t) { return rings.take_finished(output); },
           .decoding = task.decoding},
       values_(shares.lists + shares.assembled),
-      runs_(makers_.threads, makers_.python_workers, task.layout.rank_batch()) {}
+      runs_(makers_.threads, makers_.python_workers, task.layout.rank_batch(), makers_.lends) {}
 
 // --- The stream ----------------------------------------------------------------------------------
 
@@ -113,6 +113,8 @@ std::unique_ptr<RecordRun> OpenBatches::claim() {
     if (loan.count == 0) recalled_.pop_front();
     return run;
   }
+  // Note [Rows are claimed just in time for Python]
+  if (makers_.lends && runs_.suffice_for_python()) return nullptr;
   OpenBatch* batch = next_to_claim();
   if (!batch && !open_next()) return nullptr;
   if (!batch) batch = open_.back().get();
@@ -238,7 +240,8 @@ void OpenBatches::finish(std::unique_ptr<RecordRun>& run, RunOutcome stands) {
   OpenBatch* to_assemble = nullptr;
   {
     MutexLock lock(mutex_);
-    run->activity.kind = RunActivity::Kind::kWaits;
+    run->activity.kind =
+        stands == RunOutcome::kAtPython ? RunActivity::Kind::kForPython : RunActivity::Kind::kWaits;
     stats_.stages += report.stages;
     runs_.note(report);
     OpenBatch& batch = *run->of;
@@ -258,9 +261,21 @@ void OpenBatches::finish(std::unique_ptr<RecordRun>& run, RunOutcome stands) {
   if (is_full && !consumer_waits) makers_.wake();  // a third buffer may be used
 }
 
+void OpenBatches::enter_python(const std::vector<std::unique_ptr<RecordRun>>& runs) {
+  {
+    MutexLock lock(mutex_);
+    for (const auto& run : runs) {
+      run->activity.step = -1;
+      run->activity.kind = RunActivity::Kind::kInPython;
+    }
+  }
+  if (makers_.lends) makers_.wake();
+}
+
 void OpenBatches::go_on(std::vector<std::unique_ptr<RecordRun>>& runs, double python_seconds) {
   MutexLock lock(mutex_);
   stats_.stages.python += python_seconds;
+  runs_.note_python(runs, python_seconds);
   for (auto& run : runs) {
     run->activity.kind = RunActivity::Kind::kWaits;
     runs_.back_from_python(std::move(run));

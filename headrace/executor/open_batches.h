@@ -102,6 +102,8 @@ class OpenBatches {
   // Takes the rest of the report, and the run itself unless it goes to Python. Assembles the batch
   // if it is now full.
   void finish(std::unique_ptr<RecordRun>& run, RunOutcome stands) EXCLUDES_LOCK(mutex_);
+  // Python begins with these runs.
+  void enter_python(const std::vector<std::unique_ptr<RecordRun>>& runs) EXCLUDES_LOCK(mutex_);
   // Takes back runs whose Python steps have been called.
   void go_on(std::vector<std::unique_ptr<RecordRun>>& runs, double python_seconds)
       EXCLUDES_LOCK(mutex_);

@@ -36,10 +36,6 @@ void PythonStepRunner::take_share(Runs& runs) {
   std::move(runs.begin() + share, runs.end(), rest.begin());
   runs.resize(static_cast<size_t>(share));
   waiting_ = std::move(rest);
-  for (const auto& run : runs) {
-    run->activity.step = -1;
-    run->activity.kind = RunActivity::Kind::kInPython;
-  }
 }
 
 void PythonStepRunner::call(int step, std::span<PythonCall* const> calls) {
@@ -54,6 +50,7 @@ bool PythonStepRunner::work(Renderer&) {
   try {
     take_share(runs);
     if (runs.empty()) return false;
+    batches_.enter_python(runs);
     cross(runs);
   } catch (...) {
     for (auto& run : runs) {

@@ -92,7 +92,8 @@ struct InFlight {
 
 // What is being done with a run's records, for a consumer that asks why no batch arrives.
 struct RunActivity {
-  enum class Kind : uint8_t { kWaits, kReads, kMakes, kInPython };
+  // kForPython: it waits until Python takes it.
+  enum class Kind : uint8_t { kWaits, kReads, kMakes, kForPython, kInPython };
   std::atomic<Kind> kind{Kind::kWaits};
   std::atomic<int64_t> record{-1};  // kReads, kMakes
   std::atomic<int> step{-1};        // kInPython: the plan's step that the records wait at

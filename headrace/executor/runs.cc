@@ -35,15 +35,16 @@ std::string names_of(const std::vector<int64_t>& records, const Source& source) 
 
 }  // namespace
 
-Runs::Runs(int threads, int python_workers, int64_t batch_rows)
-    : threads_(threads), python_workers_(python_workers), batch_rows_(batch_rows) {
+Runs::Runs(int threads, int python_workers, int64_t batch_rows, bool lends)
+    : threads_(threads), python_workers_(python_workers), batch_rows_(batch_rows), lends_(lends) {
   spare_.reserve(kSpareRuns);
 }
 
 int Runs::length_of(int rows) const {
   const int fair = std::max<int>(1, (rows + threads_ - 1) / threads_);
+  const double seconds = record_seconds_ + (lends_ ? python_seconds_ : 0);
   const int long_enough =
-      static_cast<int>(std::clamp(kRunSeconds / record_seconds_, 1.0, double{kLongestRun}));
+      static_cast<int>(std::clamp(kRunSeconds / seconds, 1.0, double{kLongestRun}));
   const int length = std::min({rows, std::max(fair, kMinShare), long_enough});
   if (python_workers_ == 0) return length;
   // A run is given to one worker as a whole.
@@ -88,13 +89,27 @@ void Runs::note(const RowsReport& report) {
   record_seconds_ += (report.seconds / report.settled - record_seconds_) / 4;
 }
 
+void Runs::note_python(const std::vector<std::unique_ptr<RecordRun>>& runs, double seconds) {
+  int rows = 0;
+  for (const auto& run : runs) rows += run->rows.count;
+  if (rows > 0) python_seconds_ += (seconds / rows - python_seconds_) / 4;
+}
+
+// Note [Rows are claimed just in time for Python]
+// Rows that are claimed cannot be lent. If Python steps are slower than decoding, threads would
+// claim all rows of the open batches for a queue in front of Python, and leave nothing to other
+// processes, which have a Python of their own. So an engine that lends claims new rows only while
+// that queue is shorter than Python's workers, in runs that are short in Python as well.
+bool Runs::suffice_for_python() const {
+  const auto waits = [](const RecordRun* run) { return run->activity.kind == Kind::kForPython; };
+  return std::ranges::count_if(active_, waits) >= std::max(1, python_workers_);
+}
+
 std::vector<RunStatus> Runs::doing() const {
   std::vector<RunStatus> all;
   for (const RecordRun* run : active_) {
     RunStatus doing = run_status(*run);
-    if (doing.kind != RunActivity::Kind::kWaits && !doing.records.empty()) {
-      all.push_back(std::move(doing));
-    }
+    if (!doing.records.empty()) all.push_back(std::move(doing));
   }
   return all;
 }
@@ -102,10 +117,8 @@ std::vector<RunStatus> Runs::doing() const {
 RunStatus run_status(const RecordRun& run) {
   const RunActivity& activity = run.activity;
   RunStatus doing{.kind = activity.kind, .step = activity.step, .since = activity.since};
-  if (doing.kind != Kind::kInPython) {
-    doing.records = {activity.record};
-    return doing;
-  }
+  if (doing.kind == Kind::kReads || doing.kind == Kind::kMakes) doing.records = {activity.record};
+  if (doing.kind != Kind::kInPython) return doing;
   // In the meantime only its calls change.
   for (int i = 0; i < run.rows.count; ++i) {
     const InFlight& flight = run.flight[size_t(i)];

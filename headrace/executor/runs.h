@@ -32,8 +32,8 @@ std::string wait_text(std::vector<RunStatus> all, const RowTask& task);
 
 class Runs {
  public:
-  // batch_rows: rows of a whole batch.
-  Runs(int threads, int python_workers, int64_t batch_rows);
+  // batch_rows: rows of a whole batch. lends: other rows may be made elsewhere meanwhile.
+  Runs(int threads, int python_workers, int64_t batch_rows, bool lends);
 
   // A run of the first of these rows, of suitable length.
   std::unique_ptr<RecordRun> begin(OpenBatch& batch, BatchBuilder& to, Rows rows);
@@ -46,8 +46,12 @@ class Runs {
   void end(std::unique_ptr<RecordRun> run);
   // Removes a run that will never end; may be null.
   void lose(const RecordRun* run) { std::erase(active_, run); }
-  // Records how long the records took.
+  // Records how long the records took, and their Python steps.
   void note(const RowsReport& report);
+  void note_python(const std::vector<std::unique_ptr<RecordRun>>& runs, double seconds);
+
+  // Whether each Python worker finds a run when it has finished its current ones.
+  bool suffice_for_python() const;
 
   bool empty() const { return active_.empty(); }
   // What workers are doing now, to explain to a waiting consumer.
@@ -58,10 +62,12 @@ class Runs {
 
   const int threads_, python_workers_;
   const int64_t batch_rows_;
+  const bool lends_;
   std::vector<const RecordRun*> active_;  // begun and not ended
   std::deque<std::unique_ptr<RecordRun>> continued_, parked_;
   std::vector<std::unique_ptr<RecordRun>> spare_;
-  double record_seconds_ = 1e-4;  // running mean
+  double record_seconds_ = 1e-4;  // running means, per record
+  double python_seconds_ = 0;
 };
 
 }  // namespace headrace
