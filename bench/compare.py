@@ -136,7 +136,7 @@ def our_kinds(workload: str) -> list[PeerKind]:
 
 
 def other_kinds(args: argparse.Namespace) -> list[PeerKind]:
-    dali = "decoding and antialiasing of its own, not Pillow's"
+    dali = "its own decoding and antialiasing, not Pillow's"
     spdl = "uint8 and channels last, nothing is normalized"
     beton = "OpenCV's area filter, channels last"
     kinds = [

@@ -27,7 +27,7 @@ taken = [np.array(next(batches)["image"]) for _ in range(min(2, len(first)))]
 checkpoint = json.dumps(first.state_dict())  # a few numbers; store them with the model's weights
 first.close()
 
-second = make_loader(threads=1)  # another process, another number of threads
+second = make_loader(threads=1)  # another process, a different number of threads
 second.load_state_dict(json.loads(checkpoint))
 rest = [np.array(batch["image"]) for batch in second]
 

@@ -10,7 +10,7 @@
 //
 // Only one thread at a time may advance a Loader (next, restart, set_epoch, load_state, take_back,
 // load_resident, close); others may call const members at the same time, and also batch() and the
-// functions about rows. Batches may be kept and dropped on any thread, also after the Loader is
+// functions about rows. Batches may be kept and dropped on any thread, even after the Loader is
 // destroyed.
 #pragma once
 

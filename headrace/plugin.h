@@ -101,7 +101,7 @@ enum {
   HEADRACE_LABEL = 4,      /* a number, (), or an array */
   HEADRACE_TENSOR = 8,     /* any */
   HEADRACE_BOXES = 16,     /* (rows, 4); rotated boxes: (rows, 5) or (rows, 8): box_format */
-  HEADRACE_KEYPOINTS = 32, /* (..., 2 or more): x, y, and further values */
+  HEADRACE_KEYPOINTS = 32, /* (..., 2 or more): x, y, and other values */
   HEADRACE_MASKS = 64,     /* (..., height, width): (rows, height, width), or one plane */
   HEADRACE_AUDIO = 128     /* (channels, frames), float32: sample_rate */
 };
@@ -364,7 +364,7 @@ typedef struct headrace_listing {
   uint32_t struct_size;
   uint32_t reserved;
   headrace_entries* entries;
-  /* `name`: without the path. Returns 0 if no further entry is needed. */
+  /* `name`: without the path. Returns 0 if no more entries are needed. */
   int32_t (*add)(headrace_entries* entries, const char* name, int32_t kind);
 } headrace_listing;
 
@@ -457,7 +457,7 @@ typedef struct headrace_samplers {
 
 /* ---- Formats --------------------------------------------------------------------------------- */
 
-enum { HEADRACE_TEXT = 256, HEADRACE_BYTES = 512 }; /* further kinds, for columns only */
+enum { HEADRACE_TEXT = 256, HEADRACE_BYTES = 512 }; /* additional kinds, for columns only */
 
 /* A field of a format's records. */
 typedef struct headrace_column {

@@ -291,8 +291,8 @@ class Field {
  private:
   template <class T>
   T* data_of() const {
-    if (!is<T>()) throw std::logic_error(name() + " has another dtype");
-    return static_cast<T*>(field_->view.data);
+    if (!is<T>()) throw std::logic_error(name() + " has a different dtype"); return
+    static_cast<T*>(field_->view.data);
   }
   template <class T>
   Image<T> image_of() const {
@@ -303,7 +303,7 @@ class Field {
   Image<T> samples_of() const {
     const headrace_view& view = field_->view;
     if (view.ndim != 3) throw std::logic_error(name() + " is no image");
-    if (view.dtype.bits != 8 * sizeof(T)) throw std::logic_error(name() + " has another dtype");
+    if (view.dtype.bits != 8 * sizeof(T)) throw std::logic_error(name() + " has a different dtype");
     return {static_cast<T*>(view.data),
             view.shape[0],
             view.shape[1],

@@ -22,7 +22,7 @@ class Invert:
 
 
 class Grow:
-    """Its output has another size and dtype."""
+    """Its output has a different size and dtype."""
 
     def __call__(self, image: Any) -> Any:
         return np.repeat(np.asarray(image).transpose(2, 0, 1), 2, axis=1).astype(np.float32)

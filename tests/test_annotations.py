@@ -79,7 +79,7 @@ def test_a_line_that_is_not_a_box_is_an_error_with_its_file(yolo: Path, line: st
 
 
 def test_a_class_without_a_name_is_an_error(yolo: Path) -> None:
-    with pytest.raises(hr.DataError, match=r"HR1403.*class 1 of a\.jpg has no name among 1"):
+    with pytest.raises(hr.DataError, match=r"HR1403.*class 1 of a\.jpg has no name: names= has 1"):
         hr.coco_from_yolo(yolo / "images/val", yolo / "labels/val", "val.json", names=["cat"])
 
 

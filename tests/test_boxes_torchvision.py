@@ -87,7 +87,7 @@ def fused(a: Any, b: Any, c: Any) -> Any:
 
 def products(points: Any, by: Any) -> Any:
     """(n, 3) times (3, 2) with MKL's summation order on Intel CPUs; for a canvas's four corners
-    another order."""
+    a different order."""
     rows = []
     for x, y, _ in points.numpy():
         rows.append([])

@@ -113,10 +113,10 @@ def assert_named(dataloader: Any, change: Any, name: str, drawn: bool = False) -
 
 CHANGES = {
     "attribute": (lambda d: setattr(d, "scale", 3), r"Usual\.scale is"),
-    "label": (lambda d: d.labels.__setitem__(3, 9), r"Usual\.labels\[3\] is 9 now, it was 3"),
+    "label": (lambda d: d.labels.__setitem__(3, 9), r"Usual\.labels\[3\] is now 9, was 3"),
     "paths": (lambda d: d.paths.reverse(), r"Usual\.paths\[0\] is"),
-    "global": (lambda d: MODE.__setitem__("shift", 2), r"the global MODE\['shift'\] is 2 now"),
-    "option": (lambda d: setattr(d.args, "step", 5), r"Usual\.args\.step is 5 now"),
+    "global": (lambda d: MODE.__setitem__("shift", 2), r"the global MODE\['shift'\] is now 2"),
+    "option": (lambda d: setattr(d.args, "step", 5), r"Usual\.args\.step is now 5"),
     "shared": (lambda d: setattr(d.counter, "value", 5), r"Usual\.counter has other values"),
     "size": (
         lambda d: setattr(d.transform.transforms[0], "size", [4, 4]),
@@ -144,7 +144,7 @@ def test_a_change_to_a_class_or_the_environment_is_named(monkeypatch: Any) -> No
         monkeypatch.setenv("ANOTHER", "1")
         list(loader.torch())
         monkeypatch.setattr(Usual, "scale", 3)
-        with pytest.raises(hr.ConfigError, match=r"HR0836.*Usual\.scale is 3 now, it was 1"):
+        with pytest.raises(hr.ConfigError, match=r"HR0836.*Usual\.scale is now 3, was 1"):
             list(loader.torch())
 
 
@@ -166,7 +166,7 @@ def test_a_change_to_files_next_to_the_images_is_named(
     notes.write_text("1")
     dataloader = DataLoader(Beside(), batch_size=4)
     for change, name in (
-        (lambda: monkeypatch.setenv("A_SHIFT", "5"), r"os\.environ\['A_SHIFT'\] is '5' now"),
+        (lambda: monkeypatch.setenv("A_SHIFT", "5"), r"os\.environ\['A_SHIFT'\] is now '5'"),
         (lambda: notes.write_text("22"), r"a/0\.txt, which __getitem__ reads, has changed"),
         (lambda: notes.with_name("2.txt").write_text("3"), r"a/2\.txt, .* is new"),
         (notes.unlink, r"a/0\.txt, .* is gone"),
@@ -199,9 +199,9 @@ def test_a_change_to_program_state_that_was_read_is_named(monkeypatch: pytest.Mo
     dataset = Asks()
     update = "update labels set label = 2"
     for change, name in (
-        (lambda: dataset.notes.execute(update), r"Asks\.notes\.total_changes is 2 now"),
+        (lambda: dataset.notes.execute(update), r"Asks\.notes\.total_changes is now 2"),
         (lambda: monkeypatch.setattr(sys, "argv", [*sys.argv, "-x"]), r"sys\.argv has \d+ entr"),
-        (lambda: monkeypatch.setitem(MODE, "shift", 7), r"the global MODE\['shift'\] is 7 now"),
+        (lambda: monkeypatch.setitem(MODE, "shift", 7), r"the global MODE\['shift'\] is now 7"),
         (lambda: torch.set_default_dtype(torch.float64), r"torch\.get_default_dtype\(\) is"),
     ):
         try:
@@ -303,9 +303,9 @@ def test_irrelevant_changes_are_ignored() -> None:
 def test_a_change_to_a_known_dataset_is_named() -> None:
     for change, name in (
         (lambda d: d.samples.__setitem__(0, d.samples[5]), r"ImageFolder\.samples\[0\]"),
-        (lambda d: d.samples.pop(), r"ImageFolder\.samples has 5 entries now, it had 6"),
+        (lambda d: d.samples.pop(), r"ImageFolder\.samples now has 5 entries, had 6"),
         (lambda d: setattr(d, "target_transform", float), r"ImageFolder\.target_transform"),
-        (lambda d: setattr(d, "loader", print), r"ImageFolder\.loader is print now"),
+        (lambda d: setattr(d, "loader", print), r"ImageFolder\.loader is now print"),
     ):
         dataset = folder_of()
         assert_named(DataLoader(dataset, batch_size=4), lambda: change(dataset), name)  # noqa: B023
@@ -313,7 +313,7 @@ def test_a_change_to_a_known_dataset_is_named() -> None:
     assert_named(
         DataLoader(dataset, batch_size=4),
         lambda: dataset.indices.__setitem__(0, 5),
-        r"Subset\.indices\[0\] is 5 now",
+        r"Subset\.indices\[0\] is now 5",
     )
     joined = ConcatDataset([Usual(), Usual()])
     assert_named(
@@ -365,7 +365,7 @@ def test_a_change_that_worker_processes_would_not_see_is_named() -> None:
     numbers = Numbers()
     with translated(DataLoader(numbers, batch_size=5), python_workers=2) as loader:
         numbers.plus = 3
-        with pytest.raises(hr.ConfigError, match=r"HR0836.*Numbers\.plus is 3 now, it was 0"):
+        with pytest.raises(hr.ConfigError, match=r"HR0836.*Numbers\.plus is now 3, was 0"):
             list(loader.torch())
 
 
@@ -413,7 +413,7 @@ def test_added_or_removed_records_in_a_python_dataset_are_named() -> None:
     assert_named(
         DataLoader(numbers, batch_size=5),
         lambda: setattr(numbers, "count", 9),
-        r"len\(Numbers\) is 9 now, it was 12",
+        r"len\(Numbers\) is now 9, was 12",
     )
     subset = Subset(Numbers(), [0, 1, 2])
     assert_named(
@@ -471,10 +471,10 @@ def test_a_change_to_a_translated_sampler_is_named() -> None:
     assert_named(dataloader, change, r"WeightedRandomSampler\.weights has other values", True)
     dataloader = DataLoader(Numbers(), batch_size=5)
     change = lambda: setattr(dataloader.batch_sampler, "batch_size", 3)  # noqa: E731
-    assert_named(dataloader, change, r"BatchSampler\.batch_size is 3 now, it was 5")
+    assert_named(dataloader, change, r"BatchSampler\.batch_size is now 3, was 5")
     dataloader = DataLoader(Numbers(), batch_size=5)
     change = lambda: setattr(dataloader, "collate_fn", list)  # noqa: E731
-    assert_named(dataloader, change, r"collate_fn is list now")
+    assert_named(dataloader, change, r"collate_fn is now list")
 
 
 class Shortened(datasets.ImageFolder):  # type: ignore[misc]

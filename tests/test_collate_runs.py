@@ -337,7 +337,7 @@ def test_a_stateful_object_gives_the_same_results_as_in_a_dataloader() -> None:
     assert function.calls == 0 and not function.kept
     (part,) = [part for part in loader.report.changed if "Stateful" in part.name]
     assert (
-        "Stateful.calls is 5 now, it was 0: its calls change its state, "
+        "Stateful.calls is now 5, was 0: its calls change its state, "
         "which is not in state_dict()" in part.note
     )
     theirs = DataLoader(PAIRS, batch_size=4, collate_fn=Stateful())

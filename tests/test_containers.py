@@ -225,7 +225,7 @@ def damaged(container: Path, tmp_path: Path, source: hr.Source) -> Path:
 
 def test_a_bad_record_does_not_end_a_run(container: Path, folder: Path, tmp_path: Path) -> None:
     if container.suffix in (".csv", ".jsonl", ".hrpack"):
-        pytest.skip("images are files of their own, or in another form")
+        pytest.skip("images are files of their own, or in a different form")
     bad = damaged(container, tmp_path, hr.open(folder))
     run = loader(bad, on_error="skip", shuffle=False)
     labels = [label for batch in run for label in batch.label.tolist()]

@@ -43,7 +43,7 @@ def test_images_and_labels_equal_the_source(pictures: Path, tmp_path: Path, to: 
     result = converted(source, tmp_path / "out", to, verify=True)
     expected, got = stored(source), stored(result)
     assert [record["label"] for record in got] == [record["label"] for record in expected]
-    if to != "pack":  # which stores them in another form
+    if to != "pack":  # which stores them in a different form
         assert [record["image"] for record in got] == [record["image"] for record in expected]
     for i in range(len(source)):
         assert np.array_equal(source[i]["image"], result[i]["image"])

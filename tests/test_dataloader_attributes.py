@@ -237,5 +237,5 @@ def test_a_transform_that_is_set_later_is_not_ignored() -> None:
     view = translated(DataLoader(Subset(images, range(5)), batch_size=4)).torch()
     assert len(labels_of(view)) == 2
     view.dataset.dataset.transform = print
-    with pytest.raises(hr.ConfigError, match=r"HR0836.*Subset\.dataset\.transform is print now"):
+    with pytest.raises(hr.ConfigError, match=r"HR0836.*Subset\.dataset\.transform is now print"):
         labels_of(view)

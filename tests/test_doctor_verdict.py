@@ -268,7 +268,7 @@ def test_too_few_batches_of_a_prefetching_loader_give_no_verdict() -> None:
     steady = [Window(90, 0.9)] * 3
     verdict = judge(case, steady, batches=3)
     assert (verdict.word, verdict.likely) == ("unsure", "storage")
-    assert verdict.reason.startswith("only 3 batches came")
+    assert verdict.reason.startswith("only 3 batches were received")
     assert judge(case, steady, batches=6).word == "storage"
     alone = dataclasses.replace(case, overlapped=False)
     assert judge(alone, steady, batches=3) == judge(alone, steady)

@@ -107,7 +107,7 @@ def test_kinds_are_checked(folders: tuple[Path, Path]) -> None:
     for kinds, message in (
         ({"image": "maks"}, "not a kind"),
         ({"imag": "mask"}, "did you mean .image"),
-        ({"image": "boxes"}, "another form"),
+        ({"image": "boxes"}, "a different form"),
         ("mask", "kinds= is str"),
     ):
         with pytest.raises(hr.ConfigError, match=message):

@@ -233,7 +233,7 @@ def test_masks_of_coco_follow_their_images(pictures: Path, tmp_path: Path) -> No
     dataset.transforms = v2.Compose([v2.Resize((33, 47)), v2.ToImage()])
     loader = translated(dataloader, annotations=file)
     assert not loader.report.python
-    assert any("masks are resized as by Pillow" in part.note for part in loader.report.native)
+    assert any("masks are resized as in Pillow" in part.note for part in loader.report.native)
 
 
 def test_the_file_of_a_coco_dataset_is_found_by_its_contents(

@@ -424,7 +424,7 @@ def test_every_torchvision_transform_has_an_operator_or_a_workaround() -> None:
         ({"HEADRACE_CACHE": "~/cache"}, "HEADRACE_CACHE='~/cache' is relative"),
         (
             {"HEADRACE_CACHE": "/dev/null/cache"},
-            "/dev/null is a file: nothing is cached; give an abs",
+            "/dev/null is a file; nothing is cached; give an abs",
         ),
         ({"HEADRACE_CACHE": "", "HEADRACE_SIMD": "scalar", "HEADRACE_TEST_DATA": "/x"}, ""),
         ({"HEADRACE_CACHE": "/tmp/not/there/yet", "HEAD": "1"}, ""),

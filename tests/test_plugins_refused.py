@@ -152,7 +152,7 @@ def test_errors_of_the_dynamic_linker_are_reported(tmp_path: Path) -> None:
     ("definitions", "message"),
     [
         ({"NO_TABLE": 1, "RUN": "run"}, "HR0570.*does not export headrace_plugin_table"),
-        ({"ABI": 2}, "HR0571.*it has version 2 of the interface, and this Headrace has version 1"),
+        ({"ABI": 2}, "HR0571.*it has version 2 of the interface, but this Headrace has version 1"),
         ({"ABI": 0}, "HR0571.*it has version 0"),
         ({"TABLE": "return NULL"}, "HR0571.*it refuses to be loaded"),
         ({"SIZE": 40}, "HR0572.*its table has 40 bytes, but version 1 has 48"),
@@ -385,7 +385,7 @@ def test_exceptions_in_cpp_classes_are_errors(tmp_path: Path) -> None:
         ({"odd": True}, "HR0573.*no parameter is called nothing"),
         ({"mode": "bad"}, "HR0574.*a bad one"),
         ({"mode": "failed"}, "HR0575.*an exception that is no std::exception"),
-        ({"mode": "dtype"}, "HR0575.*image has another dtype"),
+        ({"mode": "dtype"}, "HR0575.*image has a different dtype"),
     ]:
         with pytest.raises(hr.Error, match=message):
             next(iter(hr.Loader(images(), [kind(**arguments)], batch_size=6)))

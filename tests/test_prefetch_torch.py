@@ -78,7 +78,7 @@ def test_sparse_tensors_and_tensors_of_other_libraries_are_refused():
     with pytest.raises(hr.UnsupportedError, match=r"HR0886 .*sparse_coo tensor of shape \(3, 3\)"):
         next(iter(hr.prefetch([torch.eye(3).to_sparse()], simulated())))
     with pytest.raises(
-        hr.ConfigError, match=r"HR0884 .*a tensor is on meta, batches go to simulated"
+        hr.ConfigError, match=r"HR0884 .*a tensor is on meta, but batches go to simulated"
     ):
         next(iter(hr.prefetch([torch.empty(3, device="meta")], simulated())))
 

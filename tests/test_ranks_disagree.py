@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks whose loaders differ end with an error on each of them, that says what differs; ranks that
-only do things in another order do not.
+only do things in a different order do not.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def test_shards_together_give_the_same_batches() -> None:
 
 def test_another_window_gives_another_order() -> None:
     state = loader().state_dict()
-    with pytest.raises(hr.ConfigError, match="another order"):
+    with pytest.raises(hr.ConfigError, match="a different order"):
         loader(shuffle_window=4).load_state_dict(state)
     with pytest.raises(hr.ConfigError, match="'blocks'"):
         loader(shuffle="block")

@@ -129,7 +129,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     source = hr.records(text=["ab"], label=[1])
     for given, text in (
         ({"field": "label"}, "field of kind label, not text"),
-        ({"field": "words"}, "'words' is no field"),
+        ({"field": "words"}, "'words' is not a field"),
         ({"dtype": "uint32"}, "dtype must be"),
         ({"eos": 70_000}, "eos must be an integer <= 65535"),
     ):

@@ -126,10 +126,10 @@ def object_of_slots() -> Any:
 # A change that they make in one of many calls shows in none of the traced records.
 COUNTING: dict[str, tuple[Callable[[], Any], str]] = {
     "in values": (lambda: sets.CountsInValues(), r"record \d+ differs the second time"),
-    "in a default": (lambda: sets.CountsInDefault(), r"__defaults__\[0\] has \d+ entries now"),
+    "in a default": (lambda: sets.CountsInDefault(), r"__defaults__\[0\] now has \d+ entries"),
     "in an object": (
         lambda: sets.CountsInObject(calls=object_of_slots()),
-        r"self\.calls\.count is \d+ now, it was 0",
+        r"self\.calls\.count is now \d+, was 0",
     ),
     "deeply": (
         lambda: sets.CountsDeeply(calls={"a": {"b": {"c": {"d": {"e": 0}}}}}),
@@ -484,7 +484,7 @@ def test_files_decoded_to_other_pixels_stay_in_python(monkeypatch: pytest.Monkey
     """As a library's own decoder may."""
     monkeypatch.setattr(traced, "opened", lambda path, ops: sets.load(path).rotate(180))
     loader = translated(DataLoader(sets.Usual(), batch_size=4))
-    assert "has other pixels" in loader.report.python[0].note
+    assert "has different pixels" in loader.report.python[0].note
 
 
 def test_large_lists_of_a_dataset_are_stored_compactly() -> None:
@@ -599,7 +599,7 @@ class Numbered:
 def test_a_transform_that_keeps_state_is_not_compared_and_the_report_says_so() -> None:
     loader = translated(DataLoader(sets.Usual(Numbered()), batch_size=4))
     (part,) = [part for part in loader.report.changed if part.name == "record 0"]
-    assert "Numbered returns other values when called twice" in part.note
+    assert "Numbered returns different values when called twice" in part.note
     assert not loader.report.records_checked
 
 

@@ -147,7 +147,7 @@ def test_ids_of_a_table_are_files_of_its_root(
         ("labels.csv", "gone/x{}.png", 'hr.open("ROOT/labels.csv", root="FOLDER")'),
         ("lists/labels.csv", "{}.png", 'root="ROOT/images")'),
         ("images/labels.csv", "images/{}.png", 'root="ROOT")'),
-        ("labels.csv", "/old/home/images/{}.png", 'take "/old/home/" off the paths, then hr.open('),
+        ("labels.csv", "/old/home/images/{}.png", 'remove "/old/home/" from the paths, then '),
     ],
 )
 @pytest.mark.parametrize("columns", ["path,label", "path,label,x"])

@@ -27,7 +27,7 @@ from torchvision.transforms.v2.functional._geometry import _create_identity_grid
 torch.set_num_threads(1)  # its threads spin if there is little work
 Array = np.ndarray[Any, Any]
 needs_pillow = pytest.mark.skipif(PIL.__version__.split(".")[0] != "13", reason="needs Pillow 13")
-ROWS = 16  # torch sums in another order for fewer points; see PointMap
+ROWS = 16  # torch sums in a different order for fewer points; see PointMap
 KINDS = {"points": "keypoints", "mask": "mask", "boxes": "boxes:xyxy", "masks": "masks"}
 MODES = {
     "nearest": InterpolationMode.NEAREST,

@@ -4,9 +4,8 @@
 
     python bench/articles PHOTOS [SECTION...] --python-dali DALI/bin/python [--page FILE]
 
-The rows of a section run in separate processes, pinned to the same cores, in turns.
-Packages that are not installed are skipped and named. ``--page`` writes the tables as a Markdown
-page.
+The rows of a section run in separate processes, pinned to the same cores, taking turns. Packages
+that are not installed are skipped and named. ``--page`` writes the tables as a Markdown page.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def processes_of(session: int) -> list[str]:
 
 TRIAL = Trial(
     "exits",
-    "A program may end at any point of an epoch: it ends at once, and leaves no process behind",
+    "A program may end at any point of an epoch: it ends immediately, and leaves no process behind",
     100 * len(ENDINGS) * len(SETTINGS),
     "programs",
     run,

@@ -24,7 +24,7 @@ TARGETS = {
     "R8": "Failing reads: 200 schedules for each of 8 readers",
     "R9": "Lost devices: at each of 200 calls",
     "R10": "Resume: at every step of 20 pipelines, the same bytes",
-    "R11": "Resume with another number of ranks: the same global order, states below 4 KB",
+    "R11": "Resume with a different number of ranks: the same global order, states below 4 KB",
     "R12": "Killed processes: 1,000, no record lost or repeated, nothing left behind",
     "R13": "Exits of programs: all forms, no hang, no process left",
     "R14": "Ctrl-C: 500, within a second, a later loader works",

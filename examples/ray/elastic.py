@@ -21,7 +21,7 @@ from headrace import transforms as T
 
 
 def train(config: dict[str, Any]) -> None:
-    # shard="auto" sees the process group that Ray Train has made.
+    # shard="auto" uses the process group that Ray Train has created.
     loader = hr.Loader(
         config["data"],
         [T.RandomResizedCrop(64), T.RandomHorizontalFlip(), T.ToDtype("float32", scale=True)],

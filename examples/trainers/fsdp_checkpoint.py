@@ -2,7 +2,7 @@
 """FSDP2: `torchrun --nproc-per-node 2 examples/trainers/fsdp_checkpoint.py`.
 
 One checkpoint of torch.distributed.checkpoint holds the model, the optimizer and the loader's
-position. It can be loaded on another number of ranks.
+position. It can be loaded on a different number of ranks.
 """
 
 import shutil

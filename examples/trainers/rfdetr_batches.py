@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """RF-DETR's data module with Headrace's batches: `python examples/trainers/rfdetr_batches.py`.
 
-`rfdetr.train(RFDETRMedium(), dataset_dir=...)` is all that a training needs. Here its data module
+`rfdetr.train(RFDETRMedium(), dataset_dir=...)` is all that training needs. Here its data module
 trains a small network instead, and again from a checkpoint of the middle of an epoch.
 """
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of limits in seconds: a busy machine may exceed a short one in places that the test
-// does not expect, so the check is repeated with longer ones. A broken promise fails with all.
+// For tests of time limits: a busy machine may exceed a short limit where the test does not expect
+// it, so the check is repeated with longer ones. A bug fails with all of them.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process may use: processor cores, by affinity (taskset, a job's binding) and by the
-// quotas of its cgroup and all ancestors (of a container or a job); and memory, by the same groups
-// and the machine's free memory. The machine's number of cores is not used.
+// The cores and the memory that this process may use. Cores: by affinity (taskset, a job's binding)
+// and the quotas of its cgroup and all parent cgroups (of a container or a job), never the
+// machine's total. Memory: by the limits of the same cgroups and the machine's free memory.
 #pragma once
 
 #include <sched.h>

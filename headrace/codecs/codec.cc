@@ -31,14 +31,14 @@ const ErrorCode kCorruptImage{
 
 const ErrorCode kTruncatedImage{
     "HR0346", ErrorKind::kData, "truncated image",
-    "The file ends before the requested pixels. Usual causes are an interrupted download or copy. "
-    "Restore the file, or let on_error= decide what happens to such records."};
+    "The file ends before the requested pixels. The usual cause is an interrupted download or "
+    "copy. Restore the file, or let on_error= decide what happens to such records."};
 
 const ErrorCode kUnsupportedImage{
     "HR0347", ErrorKind::kUnsupported, "unsupported image",
     "The file is valid, but uses an unsupported part of its format, or has values that do not fit "
-    "into 8 bits per sample. Convert such files once (Pillow, ImageMagick), or open a Python "
-    "object that decodes them."};
+    "into 8 bits per sample. Convert such files once (Pillow, ImageMagick), or decode them in a "
+    "Python source."};
 
 const ErrorCode kTooLargeImage{
     "HR0348", ErrorKind::kResource, "image exceeds the memory limit",

@@ -252,7 +252,7 @@ std::shared_ptr<DeviceLease> Prefetcher::lease_of(const std::shared_ptr<DeviceRi
         warn_once(
             "the consumer keeps " + std::to_string(ring->slabs()) + " batches on " +
             device_->name() +
-            ": each further one allocates memory (drop batches before taking the next, or raise "
+            ": each additional one allocates memory (drop batches before taking the next, or raise "
             "depth)");
         MutexLock lock(mutex_);
         ++stats_.beyond;

@@ -384,7 +384,7 @@ std::unique_ptr<HostSet> Residence::set_on_host(const Source& source) {
   raise(kNoViews,
         source_ && source_->bad_records() > 0
             ? std::to_string(source_->bad_records()) + " records are bad"
-        : steps ? "memory_format=\"channels_last\" needs another order in memory"
+        : steps ? "memory_format=\"channels_last\" needs a different order in memory"
                 : "a field has no values of one shape",
         "omit view=");
 }

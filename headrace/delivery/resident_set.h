@@ -15,7 +15,7 @@
 // its parts. An arena returns to its ring when the last of its batches is dropped. The edits for
 // the next arena are computed in the meantime (edits_ahead.h).
 //
-// Used by one thread at a time; batches may be kept and dropped on any thread, also after the set.
+// Used by one thread at a time; batches may be kept and dropped on any thread, even after the set.
 #pragma once
 
 #include <atomic>

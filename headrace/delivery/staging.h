@@ -35,7 +35,7 @@ class PinnedPages {
 };
 
 // Small pieces of pinned memory that a device writes to. A piece is returned when its last pointer
-// is destroyed, on any thread, also after this object is destroyed.
+// is destroyed, on any thread, even after this object is destroyed.
 class PinnedPieces {
  public:
   explicit PinnedPieces(DevicePtr device);

@@ -86,7 +86,7 @@ std::string mebibytes(size_t bytes) {
 
 void throw_out_of_memory(const std::string& device, size_t wanted, size_t free, size_t total) {
   raise(kOutOfMemory,
-        device + ": " + mebibytes(wanted) + " are needed, " + mebibytes(free) + " of " +
+        device + ": " + mebibytes(wanted) + " are needed, but only " + mebibytes(free) + " of " +
             mebibytes(total) + " are free",
         "use a smaller depth= or batch_size=");
 }

@@ -56,7 +56,7 @@ const ErrorCode kOutOfMemory{
 
 const ErrorCode kUnexpected{
     "HR0791", ErrorKind::kData, "exception inside the engine",
-    "A part of the engine, or of Python code below it, threw an unexpected exception. It counts "
+    "A part of the engine, or Python code that it called, threw an unexpected exception. It counts "
     "as an error of the current record, so on_error= applies; the message contains the exception."};
 
 }  // namespace
@@ -123,7 +123,7 @@ void BadRecords::add(BadRecord record) {
   }
   if (!warn_) return;
   warn_("quarantine file " + file_.path() + ": " + std::strerror(missing) +
-        "; bad records are missing in it from now on (loader.quarantine has them)");
+        "; bad records are no longer written to it (loader.quarantine has them)");
 }
 
 void BadRecords::account(RowFailures& failures, const Source& source, int64_t epoch,

@@ -393,7 +393,7 @@ OpenBatches::Look OpenBatches::look_now() {
       raise(kListsTooLarge,
             std::to_string(ledger.done_) + " of the " + std::to_string(first.builder.rows()) +
                 " records of batch " + std::to_string(first.builder.index()) + " take " +
-                std::to_string(ledger.list_bytes_ >> 20) + " MiB, memory_limit leaves " +
+                std::to_string(ledger.list_bytes_ >> 20) + " MiB, but memory_limit leaves " +
                 std::to_string(shares_.lists >> 20) + " MiB for them",
             "raise memory_limit, or use a smaller batch_size");
     }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixed-in samples (partners) of a row: further records that an operator such as Mosaic or
-// CopyPaste mixes into the row's own record (Note [Partners] in ops/op.h). A row's reads have
-// consecutive numbers in the read-ahead, its own record first, so partners are read ahead in order
-// and count toward the read-ahead's budget. Their working memory is requested together with the
-// row's.
+// Mixed-in samples (partners) of a row: other records that an operator such as Mosaic or CopyPaste
+// mixes into the row's own record (Note [Partners] in ops/op.h). A row's reads have consecutive
+// numbers in the read-ahead, its own record first, so partners are read ahead in order and count
+// toward the read-ahead's budget. Their working memory is requested together with the row's.
 #pragma once
 
 #include <atomic>

@@ -223,8 +223,8 @@ Result<void> boxes_follow(const FollowContext& way, FieldValue& value) {
 const KindRecord kBoxes{
     .name = "boxes",
     .doc =
-        "Rows of four numbers, or one coordinate of each box; of five or eight for rotated boxes. "
-        "If their format is known (xyxy, xywh, cxcywh, xywhr, cxcywhr or xyxyxyxy, in pixels) "
+        "Rows of four numbers, or of five or eight for rotated boxes; or one coordinate of each "
+        "box. If their format is known (xyxy, xywh, cxcywh, xywhr, cxcywhr or xyxyxyxy, in pixels) "
         "they follow the record's images.",
     .kind = FieldKind::kBoxes,
     .spatial = true,

@@ -10,7 +10,7 @@ namespace {
 const KindRecord kImage{
     .name = "image",
     .doc =
-        "An image: an encoded file, or (C, H, W) uint8. Transforms of geometry, color and dtype "
+        "An image: an encoded file, or (C, H, W) uint8. Geometric, color and dtype transforms "
         "apply to it.",
     .kind = FieldKind::kImage,
     .form = ValueForm::kPicture,

@@ -7,7 +7,7 @@ namespace headrace {
 namespace {
 
 const KindRecord kLabel{.name = "label",
-                        .doc = "The number of a class: one int64. Transforms do not change it.",
+                        .doc = "A class index: one int64. Transforms do not change it.",
                         .kind = FieldKind::kLabel,
                         .take =
                             [](Field& field) {

@@ -9,8 +9,8 @@ namespace {
 const KindRecord kMask{
     .name = "mask",
     .doc =
-        "An image of one channel whose values are class ids. It moves with the images, is "
-        "resized with the filter \"nearest\", and keeps its values.",
+        "An image of one channel whose values are class ids. It follows the images, is resized "
+        "with the filter \"nearest\", and keeps its values.",
     .kind = FieldKind::kMask,
     .form = ValueForm::kPicture,
     .spatial = true,

@@ -25,14 +25,14 @@ namespace {
 constexpr int kBorder = -1;
 
 const ErrorCode kOtherSize{
-    "HR0122", ErrorKind::kData, "planes and image differ in size",
+    "HR0122", ErrorKind::kData, "masks and image differ in size",
     "Masks of shape (..., H, W) cover the record's image, but these differ from it in height or "
     "width, so a geometric transform cannot move them with it. Restrict the transform to the "
     "image with fields=, or declare that the masks do not belong to the image with "
     "kinds={\"masks\": \"tensor\"}."};
 
 const ErrorCode kTooLarge{
-    "HR0124", ErrorKind::kResource, "planes too large to transform",
+    "HR0124", ErrorKind::kResource, "masks too large to transform",
     "Masks of shape (..., H, W) are resized with their image, but these would exceed one record's "
     "share of memory_limit. Nothing was allocated. Use a smaller Resize, fewer instances per "
     "record, or a higher memory_limit."};
@@ -307,9 +307,8 @@ bool take_masks(Field& field) {
 const KindRecord kMasks{
     .name = "masks",
     .doc =
-        "Planes of shape (..., H, W) over the record's images: one per instance, or a map such "
-        "as depth. They follow the images; their values are never interpolated, and borders are "
-        "0.",
+        "Planes, (..., H, W), aligned with the record's images: one per instance, or a map such as "
+        "depth. They follow the images; their values are never interpolated, and borders are 0.",
     .kind = FieldKind::kMasks,
     .spatial = true,
     .take = take_masks,

@@ -24,10 +24,11 @@ const ErrorCode kAnotherForm{
     "HR0129", ErrorKind::kData, "image shape differs from the schema",
     "With mode=\"stored\", a batch contains images as stored in their files, so all of them must "
     "have the same number of channels and the same bit depth as the first image of the dataset; "
-    "this one differs. mode=\"RGB\", \"L\" or \"RGBA\" converts them all; or sort the files."};
+    "this one differs. mode=\"RGB\", \"L\" or \"RGBA\" converts them all; or separate the files by "
+    "type."};
 
 const ErrorCode kNoStoredForm{
-    "HR0135", ErrorKind::kUnsupported, "encoded image not available",
+    "HR0135", ErrorKind::kUnsupported, "image not available as stored",
     "mode=\"stored\" delivers the channels and samples of the file. To avoid losing data silently, "
     "it rejects CMYK images, and images for which the codec delivers only the high 8 bits of wider "
     "samples."};

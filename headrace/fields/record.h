@@ -47,7 +47,7 @@ struct FieldValue {
   // shared: branches of a Fork may use the same value.
   std::shared_ptr<const Buffer> owned;
 
-  // Replaces the value by a new one, which this object owns.
+  // Replaces the value with a new one, which this object owns.
   void own(Buffer made) { own(std::make_shared<const Buffer>(std::move(made))); }
   void own(std::shared_ptr<const Buffer> made) {
     owned = std::move(made);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applies geometric moves to rotated boxes like torchvision v2: replaces boxes that are no longer
-// rectangles by rectangles, and clamps after moves that can push boxes off the canvas.
+// rectangles with rectangles, and clamps after moves that can push boxes off the canvas.
 #pragma once
 
 #include <span>

@@ -25,9 +25,9 @@ const ErrorCode kNoFrames{
     "being written."};
 
 const ErrorCode kLargeFrames{
-    "HR0375", ErrorKind::kData, "too many video frames",
+    "HR0375", ErrorKind::kData, "video frames too large",
     "The container declares frames with more pixels than max_pixels= allows. Nothing was "
-    "allocated. Raise it if such videos are intended."};
+    "allocated. Raise max_pixels= if such videos are intended."};
 
 bool take_video(Field& field) {
   if (!is_stored_bytes(field)) return false;
@@ -103,8 +103,8 @@ const KindRecord kVideo{
     .name = "video",
     .doc =
         "A video file. A transform (such as RandomVideoClips) takes clips from it, (T, C, H, W), "
-        "and later transforms of geometry, color and dtype treat the frames as images, all "
-        "frames of a record alike.",
+        "and later geometric, color and dtype transforms treat the frames as images, all frames of "
+        "a record alike.",
     .kind = FieldKind::kVideo,
     .spatial = true,
     .media = "video",

@@ -105,7 +105,7 @@ FinishChoice choose_finish(const Plan& plan, FinishUse use, const std::string& d
     }
     if (const std::string step = obstacle(plan, int(i)); !step.empty()) {
       why_not = step + " prevents it";
-      if (asked) raise(kNothingToFinish, step + " prevents ToDevice()", "the list without it");
+      if (asked) raise(kNothingToFinish, step + " prevents ToDevice()", "remove ToDevice()");
       continue;
     }
     places[i] = place_of(plan, output.field);

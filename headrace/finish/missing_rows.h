@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the rows of a JPEG without a row index, or with one that ends too early, if the index is to
-// be stored (index="auto"), by decoding all of its Huffman codes, which takes about as long as
-// decoding a crop, once per picture. Any thread may call it.
+// For index="auto": finds the rows of a JPEG whose row index is missing or ends too early, by
+// decoding all of its Huffman codes. This takes about as long as decoding a crop, once per picture.
+// Any thread may call it.
 #pragma once
 
 #include <cstdint>

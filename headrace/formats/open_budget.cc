@@ -7,7 +7,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kTooCostly{
-    "HR0499", ErrorKind::kResource, "opening costs more than the size of the files justifies",
+    "HR0499", ErrorKind::kResource, "opening is too expensive for the size of the files",
     "According to its contents, opening the file would take many times its own size in memory or "
     "work: structures referenced again and again, values that expand without limit, rows that were "
     "never written. Malicious files look like this, and so do some damaged ones. Rewrite a genuine "

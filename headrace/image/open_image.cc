@@ -100,8 +100,8 @@ Error unknown_image(std::span<const uint8_t> bytes) {
       bytes.empty()  ? "download the file again, or skip it"
       : name.empty() ? "check the file: it is not an image, or is in an unsupported format"
       : name.ends_with("image")
-          ? "convert such files to PNG or JPEG (Pillow reads most kinds), or open a Python "
-            "object that decodes them"
+          ? "convert such files to PNG or JPEG (Pillow reads most kinds), or decode them in a "
+            "Python source"
           : "download the file again, or skip it";
   return error;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rendered pixels: a dense, planar (C, H, W) picture in memory, a movable value type; its size, and
-// whose arithmetic computes it.
+// the library whose arithmetic computes it.
 #pragma once
 
 #include <array>

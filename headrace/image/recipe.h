@@ -179,8 +179,8 @@ class Recipe {
   [[nodiscard]] bool is_pending() const;
   // The pending pass, if all pixels stay at their positions after it; otherwise null.
   [[nodiscard]] const PendingPicture* pending_in_place() const;
-  // Replaces the pending pass by its result, of the same size: pixels or a warp, and pixel steps on
-  // them. Returns false, and changes nothing, if one recipe cannot represent these and the
+  // Replaces the pending pass with its result, of the same size: pixels or a warp, and pixel steps
+  // on them. Returns false, and changes nothing, if one recipe cannot represent these and the
   // operations that follow.
   [[nodiscard]] bool replace_pending(const Recipe& outcome);
 

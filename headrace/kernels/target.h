@@ -2,8 +2,8 @@
 // Compiles the code between HEADRACE_TARGET("avx2,fma"); and HEADRACE_TARGET_END; for CPUs with
 // these features, so that one build runs on every CPU and selects at run time (dispatch.h). All
 // other headers must be included before it: otherwise their definitions would be compiled for these
-// CPUs alone. HEADRACE_UNPREDICTABLE(condition): keeps clang from making a branch of it. g++ makes
-// none.
+// CPUs alone. HEADRACE_UNPREDICTABLE(condition): keeps clang from compiling it to a branch; g++
+// does not.
 #pragma once
 
 #define HEADRACE_PRAGMA(...) _Pragma(#__VA_ARGS__)

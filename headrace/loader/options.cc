@@ -57,7 +57,7 @@ std::vector<LoaderOption> batch_options() {
        into([](auto& o) -> auto& { return o.batch_size; })},
       {{.name = "global_batch_size",
         .type = ParamType::kInt,
-        .doc = "Number of records per batch, over all ranks.",
+        .doc = "Number of records per batch, across all ranks.",
         .minimum = 1},
        kBatches,
        into([](auto& o) -> auto& { return o.global_batch_size; })},
@@ -73,9 +73,9 @@ std::vector<LoaderOption> batch_options() {
           {.name = "uneven",
            .type = ParamType::kString,
            .doc =
-               "Whether to allow world sizes that do not divide the global batch: batches then "
-               "differ by one record, and batch.weight scales the loss. \"pad\": shorter batches "
-               "get one more row, whose valid is False. See docs/guide/elastic.md.",
+               "Whether to allow world sizes that do not divide the global batch: batch sizes then "
+               "differ by one, and batch.weight scales the loss. \"pad\": shorter batches get one "
+               "more row, with valid=False. See docs/guide/elastic.md.",
            .fallback = std::string("off")},
           kBatches, [](auto& o) -> auto& { return o.uneven; },
           {{"off", Uneven::kNo}, {"on", Uneven::kYes}, {"pad", Uneven::kPad}}),
@@ -109,7 +109,7 @@ std::vector<LoaderOption> batch_options() {
         .type = ParamType::kStrings,
         .doc =
             "With ragged=\"pad\": padding values by field name. Default: -1 for signed integers, "
-            "the dtype's -1 for class ids of masks, 0 otherwise."},
+            "the largest value (255 for uint8) for unsigned masks, 0 otherwise."},
        kBatches,
        into([](auto& o) -> auto& { return o.plan.pad_values; })},
       {{.name = "pad_to_multiple_of",
@@ -130,9 +130,9 @@ std::vector<LoaderOption> order_options() {
         .doc =
             "Shuffle each epoch, as a function of (seed, epoch). True: over all records. "
             "\"blocks\": shuffle blocks of neighboring records (a few MiB each), and the records "
-            "of shuffle_window of them at a time, for disks with slow random reads. \"streams\": "
-            "distribute blocks over streams, each of which is read by one machine, for remote data "
-            "and several machines. See docs/guide/data/combining.md.",
+            "within windows of shuffle_window blocks, for disks with slow random reads. "
+            "\"streams\": distribute blocks over streams, each of which is read by one machine, "
+            "for remote data and several machines. See docs/guide/data/combining.md.",
         .fallback = false},
        kOrder,
        into([](auto& o) -> auto& { return o.shuffle; })},
@@ -175,7 +175,7 @@ std::vector<LoaderOption> speed_options() {
        into([](auto& o) -> auto& { return o.threads; })},
       {{.name = "memory_limit",
         .type = ParamType::kInt,
-        .doc = "Limit for all memory used by the engine: bytes, or a string like \"2 GiB\". "
+        .doc = "Limit on all memory used by the engine: bytes, or a string like \"2 GiB\". "
                "None: a quarter of the available memory.",
         .minimum = 1},
        kSpeed,
@@ -193,10 +193,10 @@ std::vector<LoaderOption> speed_options() {
           {.name = "cache_scope",
            .type = ParamType::kString,
            .doc = "Which processes share cache=. \"auto\": the ranks of this machine "
-                  "(LOCAL_WORLD_SIZE); if they cannot share memory, each has a separate cache of "
-                  "its share. \"node\": all processes of this user on this machine that request "
-                  "the same cache size for the same records, or an error. \"process\": none; each "
-                  "process has a separate cache of the full size. See "
+                  "(LOCAL_WORLD_SIZE); if they cannot share memory, each has its own cache, with "
+                  "its share of the bytes. \"node\": all processes of this user on this machine "
+                  "that request the same cache size for the same records, or an error. "
+                  "\"process\": none; each process has its own cache of the full size. See "
                   "docs/guide/data/combining.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.cache_scope; },
@@ -205,8 +205,8 @@ std::vector<LoaderOption> speed_options() {
            {"process", CacheScope::kProcess}}),
       {{.name = "disk_cache",
         .type = ParamType::kInt,
-        .doc = "Bytes of local disk, in HEADRACE_CACHE, for blocks of remote files: shared by all "
-               "processes of the machine, for all epochs and later runs. None: the value of "
+        .doc = "Size in bytes of the disk cache for blocks of remote files (in HEADRACE_CACHE), "
+               "shared by all processes of the machine and kept for later runs. None: the value of "
                "HEADRACE_DISK_CACHE, else no disk cache.",
         .minimum = 1},
        kSpeed,
@@ -217,8 +217,8 @@ std::vector<LoaderOption> speed_options() {
            .doc = "Whether to keep all records in memory as they are before the first random "
                   "transform (uint8), within memory_limit: the same batches, but each record is "
                   "decoded only once. \"auto\": if they take at most half of memory_limit. Records "
-                  "are loaded when the first batch is requested; later changes of files are not "
-                  "read, and a file found changed at the start of an epoch raises a warning. See "
+                  "are loaded when the first batch is requested; later changes to files are not "
+                  "read, but cause a warning at the start of the next epoch. See "
                   "docs/guide/small-data.md.",
            .fallback = std::string("off")},
           kSpeed, [](auto& o) -> auto& { return o.resident; },
@@ -226,9 +226,10 @@ std::vector<LoaderOption> speed_options() {
       one_of<RowIndexUse>(
           {.name = "index",
            .type = ParamType::kString,
-           .doc = "JPEG row index: decode less, same pixels. \"use\": the index made by "
-                  "headrace.index, if there is one; \"auto\": also build one while decoding, for "
-                  "the following epochs; a path: the index at that path; False: no index.",
+           .doc = "Row index for JPEGs: crops decode fewer rows, to the same pixels. \"use\": the "
+                  "index made by headrace.index, if there is one; \"auto\": also build one while "
+                  "decoding, for the following epochs; a path: the index at that path; False: no "
+                  "index.",
            .fallback = std::string("use")},
           kSpeed, [](auto& o) -> auto& { return o.row_index; },
           {{"off", RowIndexUse::kOff}, {"use", RowIndexUse::kUse}, {"auto", RowIndexUse::kAuto}}),
@@ -238,11 +239,11 @@ std::vector<LoaderOption> speed_options() {
       one_of<FinishUse>(
           {.name = "finish",
            .type = ParamType::kString,
-           .doc = "Where batches copied to a device are finished (ToDtype, Normalize, tables, the "
-                  "last flip, erasing, layout, MixUp). \"auto\": on the device, if uint8 can be "
-                  "copied instead of floats; \"cpu\": by the threads; \"device\": on the device, "
-                  "or an error. T.ToDevice() in the list of transforms marks where this part "
-                  "starts. Same batches; see docs/guide/gpu.md.",
+           .doc = "Where batches copied to a device are finished (ToDtype, Normalize, lookup "
+                  "tables, the last flip, erasing, layout, MixUp). \"auto\": on the device, if "
+                  "uint8 can be copied instead of floats; \"cpu\": by the threads; \"device\": on "
+                  "the device, or an error. T.ToDevice() in the list of transforms marks where "
+                  "this part starts. Same batches; see docs/guide/gpu.md.",
            .fallback = std::string("auto")},
           kSpeed, [](auto& o) -> auto& { return o.finish; },
           {{"auto", FinishUse::kAuto}, {"cpu", FinishUse::kHost}, {"device", FinishUse::kDevice}}),
@@ -260,8 +261,8 @@ std::vector<LoaderOption> speed_options() {
           {{"auto", DecodeUse::kAuto}, {"cpu", DecodeUse::kCpu}, {"device", DecodeUse::kDevice}}),
       {{.name = "python_workers",
         .type = ParamType::kInt,
-        .doc = "Number of worker processes for transforms in Python, instead of one thread of "
-               "this process: for transforms that hold the GIL. Same batches; see "
+        .doc = "Number of worker processes that run Python transforms, instead of one thread of "
+               "this process; useful for transforms that hold the GIL. Same batches; see "
                "docs/guide/transforms/python-workers.md.",
         .fallback = int64_t{0},
         .minimum = 0,
@@ -302,7 +303,7 @@ std::vector<LoaderOption> bad_data_options() {
            .type = ParamType::kString,
            .doc =
                "What to do with a bad record: \"raise\" ends the run, \"substitute\" replaces it "
-               "by another record, \"skip\" removes its row from the batch.",
+               "with another record, \"skip\" removes its row from the batch.",
            .fallback = std::string("raise")},
           kBadData, [](auto& o) -> auto& { return o.on_error; },
           {{"raise", OnError::kRaise},
@@ -310,7 +311,7 @@ std::vector<LoaderOption> bad_data_options() {
            {"skip", OnError::kSkip}}),
       {{.name = "error_budget",
         .type = ParamType::kInt,
-        .doc = "Number of bad records allowed per epoch, as a count, a fraction or both. None: "
+        .doc = "How many bad records are allowed per epoch: a count, a fraction or both. None: "
                "(1000, 0.01).",
         .fallback = int64_t{1000},
         .minimum = 0},
@@ -354,7 +355,7 @@ std::vector<LoaderOption> bad_data_options() {
            .type = ParamType::kString,
            .doc = "Color mode to which encoded images are converted, named as in Pillow: \"RGB\", "
                   "grayscale \"L\", \"RGBA\" with the file's alpha (255 if it has none); "
-                  "\"stored\" keeps channels and depth (uint8, uint16, float32) of the first "
+                  "\"stored\" keeps the channels and depth (uint8, uint16, float32) of the first "
                   "image, which all others must share.",
            .fallback = std::string("RGB")},
           kBadData, [](auto& o) -> auto& { return o.plan.mode; },
@@ -375,7 +376,7 @@ std::vector<LoaderOption> bad_data_options() {
            {"clip", SixteenBit::kClip}}),
       {{.name = "page",
         .type = ParamType::kInt,
-        .doc = "Page of a multi-page file (TIFF), from 0.",
+        .doc = "Page of a multi-page file (TIFF), starting at 0.",
         .fallback = int64_t{0},
         .minimum = 0,
         .maximum = 65535},
@@ -389,8 +390,8 @@ std::vector<LoaderOption> bad_data_options() {
        into([](auto& o) -> auto& { return o.plan.exif_orientation; })},
       {{.name = "max_pixels",
         .type = ParamType::kInt,
-        .doc = "Limit for an image's size as declared in its header. None: 268,435,456 pixels "
-               "(16,384 x 16,384).",
+        .doc = "Maximum number of pixels that an image's header may declare. None: 268,435,456 "
+               "pixels (16,384 x 16,384).",
         .minimum = 1},
        kBadData,
        into([](auto& o) -> auto& { return o.plan.limits.max_pixels; })},

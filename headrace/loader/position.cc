@@ -127,7 +127,7 @@ void Position::check(const LoaderState& state) const {
   }
   if (state.records != layout_.positions() || state.fingerprint != fingerprint_) {
     raise(kOtherState,
-          "the state belongs to other records or another order: " + number(state.records) +
+          "the state belongs to different records or a different order: " + number(state.records) +
               " records per epoch there, " + number(layout_.positions()) + " here, fingerprints " +
               (state.fingerprint == fingerprint_ ? "equal" : "differ"),
           "open the same source with the same sampler= and last_batch=");

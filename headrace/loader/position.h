@@ -49,7 +49,8 @@ class Position {
   // REQUIRES: its state is loaded.
   void go_back(const LoaderMark& mark, const DeliveredCounts& made) EXCLUDES_LOCK(mutex_);
 
-  // Throws Exception HR0711 if the state belongs to other records, another order or other batches.
+  // Throws Exception HR0711 if the state belongs to different records, a different order or
+  // different batches.
   void check(const LoaderState& state) const;
   // REQUIRES: check() has passed.
   void load(const LoaderState& state) EXCLUDES_LOCK(mutex_);

@@ -38,7 +38,7 @@ std::unique_ptr<BatchMaker> WorkPlacement::maker(EngineOptions engine,
   engine.memory_limit = memory_limit - residence->bytes();
   divide(engine, {});
   if (finish_.any() && residence->is_on()) {
-    leave_nothing("with resident: where batches are cut", task);
+    leave_nothing("with resident: where batches are sliced", task);
   }
   if (decode_.on_device && finish_.any()) place_decoding(engine);
   if (finish_.any()) place_finish(engine);

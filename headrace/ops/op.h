@@ -95,7 +95,7 @@ class Op {
     (void)field;
     return true;
   }
-  // Whether it moves a picture's contents: a flip, a crop, another size. The step's fields then
+  // Whether it moves a picture's contents: a flip, a crop, a different size. The step's fields then
   // include those that follow (fields/kind.h); others would be left unmoved.
   virtual bool moves() const { return false; }
   // For an operator that moves pictures: whether a field of this kind, in their coordinates, moves
@@ -298,7 +298,7 @@ class PlanBuilder {
   // Random choices among lists of transforms. `name`: of the operator, for messages and keys.
   virtual void choose(std::string_view name, const Selection& selection,
                       const std::vector<Branch>& alternatives) = 0;
-  // Replaces a field by independent copies, each with its own transforms.
+  // Replaces a field with independent copies, each with its own transforms.
   virtual void fork(const std::string& field, const std::vector<Branch>& branches) = 0;
   // From here on, a device works on the pictures. `name`: of the operator, for messages.
   virtual void to_device(std::string_view name) = 0;

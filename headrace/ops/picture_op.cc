@@ -13,9 +13,9 @@ namespace {
 const ErrorCode kSizesDiffer{
     "HR0501", ErrorKind::kData, "images of a record differ in size",
     "A random crop takes the same window from every image of a record (image and mask), so they "
-    "must be equal in size; and boxes share one canvas, so the images they belong to must be as "
-    "well. A mask of another size is usually a mix-up of files. Restrict the transform with "
-    "fields=, or equalize the sizes with a Resize((height, width)) before it."};
+    "must be equal in size; so must images that share boxes. A mask of a different size is usually "
+    "a mix-up of files. Restrict the transform with fields=, or equalize the sizes with a "
+    "Resize((height, width)) before it."};
 
 const ErrorCode kTooSmall{
     "HR0502", ErrorKind::kData, "image smaller than the crop",
@@ -114,7 +114,7 @@ void check_fill(std::string_view owner, const std::vector<double>& fill, const F
               std::to_string(fill.size()) + ")",
           picture.kind != FieldKind::kMask ? ""
           : name == "mask_fill"
-              ? "a mask has one channel: mask_fill=0, or another number, is for masks alone"
+              ? "a mask has one channel: pass one number, such as mask_fill=0"
               : "a mask has one channel: list the transform twice, with fields=\"image\" and "
                 "fields=\"" +
                     picture.name + "\"");
@@ -150,8 +150,9 @@ Param padding_mode_param() {
           .type = ParamType::kString,
           .doc =
               "\"constant\" gives a border the fill; \"edge\" repeats the outermost pixel, "
-              "\"reflect\" mirrors the image at the edge pixel, \"symmetric\" after it. The last "
-              "three render earlier transforms first, and do not support boxes and keypoints.",
+              "\"reflect\" mirrors the image without repeating the edge pixel, \"symmetric\" "
+              "repeats it. The last three render earlier transforms first, and do not support "
+              "boxes and keypoints.",
           .fallback = std::string("constant"),
           .choices = {"constant", "edge", "reflect", "symmetric"}};
 }
@@ -166,7 +167,7 @@ std::string why_not_padded(Padding padding, const FieldState& follower) {
   if (padding == Padding::kConstant || follower.kind == FieldKind::kMasks) return {};
   return "\"" + follower.name +
          "\" cannot follow: a border that repeats the image repeats its objects, and "
-         "padding_mode=\"constant\" alone moves " +
+         "only padding_mode=\"constant\" moves " +
          std::string(name_of(follower.kind));
 }
 

@@ -63,7 +63,7 @@ void PixelOp::plan_channels(const PixelStep& step, FieldState& image) const {
 void PixelOp::check_channels(const PixelStep& step, int channels) const {
   if (step.function->channels(step, channels) != 0) return;
   raise_invalid_argument(name_, "does not work on the " + text_of_channels(channels) +
-                                    " that a RandomApply before it leaves some records with");
+                                    " that some records have after a RandomApply before it");
 }
 
 Result<void> PixelOp::compute(OpContext& context, int field, const PixelStep& step) const {

@@ -106,7 +106,7 @@ class WholeImageOp : public PixelOp {
   bool measures() const final { return true; }
 
  protected:
-  // Replaces every image of the record by `transform(in, out)`, which fills an `out` of the same
+  // Replaces every image of the record with `transform(in, out)`, which fills an `out` of the same
   // shape.
   template <class Transform>
   Result<void> transform_images(OpContext& context, Transform&& transform) const {

@@ -15,7 +15,7 @@ const ErrorCode kNotForEach{
     "Each image of a packed row is processed by a plain list of transforms whose result size "
     "follows from the image's size. The list cannot contain Python functions, Fork, random choices "
     "between lists, or transforms that use other records; and the result size must be known, "
-    "unless Patchify is the last transform. hr.packed() counts patches; if images remain images, "
+    "unless Patchify is the last transform. hr.packed() counts patches; without Patchify, "
     "image_tokens= specifies the number of tokens per image."};
 
 const ErrorCode kOtherImage{

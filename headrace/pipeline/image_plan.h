@@ -25,7 +25,7 @@ class ImagePlan {
   Shape part_shape() const;
   // The form of an image with this size in its header, without its tokens. Errors have no code.
   Result<ImageForm> form(int64_t height, int64_t width) const;
-  // Writes the image's parts. HR1459 if the result has another form than `image` says.
+  // Writes the image's parts. HR1459 if the result differs in form from what `image` declares.
   Result<void> apply(const RowImage& image, int64_t number, uint64_t seed, Renderer& renderer,
                      uint8_t* out) const;
 

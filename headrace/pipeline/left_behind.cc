@@ -25,8 +25,8 @@ const ErrorCode kLeftBehind{
     "keypoints, masks, another image) would remain unchanged, which gives wrong training data "
     "without an error. Omit the field (the loader's fields=, or {\"boxes\": None} in a dictionary "
     "of transforms); or use a function that takes both, def crop(image, boxes); or restrict the "
-    "transform to the image with fields=\"image\". A field that only looks as if it belonged to "
-    "the image is a tensor: hr.open(..., kinds={\"boxes\": \"tensor\"})."};
+    "transform to the image with fields=\"image\". If the field does not belong to the image, "
+    "declare it a tensor: hr.open(..., kinds={\"boxes\": \"tensor\"})."};
 
 std::string quoted(const std::string& name) { return "\"" + name + "\""; }
 

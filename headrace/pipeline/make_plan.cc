@@ -17,14 +17,14 @@ const ErrorCode kUnknownOperator{
 
 const ErrorCode kBadFork{
     "HR0116", ErrorKind::kConfig, "invalid Fork",
-    "A Fork replaces one field by several new ones for every record. It cannot be inside "
+    "A Fork replaces one field with several new ones for every record. It cannot be inside "
     "RandomApply or another list that applies to only some records, and the new names must not "
     "exist yet."};
 
 const ErrorCode kTooManySteps{
     "HR0128", ErrorKind::kConfig, "pipeline expands too far",
-    "A plan has at most 4096 transforms, nested at most 64 deep. Random choices are expanded for "
-    "every way to reach them: SomeOf(replace=True) repeats its lists n times, and nesting "
+    "A plan has at most 4096 transforms, nested at most 64 deep. A random choice counts once for "
+    "every way to reach it: SomeOf(replace=True) repeats its lists n times, and nesting "
     "multiplies."};
 
 void add_copy(PlanDraft& draft, int from, int to, const std::string& label) {

@@ -44,8 +44,8 @@ int argument_named(const PlanDraft& draft, const std::string& input,
             "\") specifies the arguments; or rename the argument to " + std::string(near));
 }
 
-// A clip stays a clip: the same number of pictures, possibly with another size, dtype or number of
-// channels.
+// A clip stays a clip: the same number of pictures, possibly with a different size, dtype or number
+// of channels.
 void declare_clip(PlanDraft& draft, const CrossingValue& value, const Field& declared, Step& step) {
   const Shape& shape = declared.shape;
   const size_t axes = value.leading.size();
@@ -54,8 +54,8 @@ void declare_clip(PlanDraft& draft, const CrossingValue& value, const Field& dec
     raise(kBadStep,
           "[" + step.function->name() + "] declares the clip \"" + declared.name + "\" as " +
               text_of(declared.dtype, shape) + ", but a clip must keep its number of frames",
-          "(T, C, H, W) of the same T, (K, T, C, H, W) of several clips; other results are "
-          "new fields");
+          "declare (T, C, H, W) with the same T, or (K, T, C, H, W) for several clips; return "
+          "anything else as a new field");
   }
   for (size_t i = value.first; i < value.first + value.count; ++i) {
     FieldState state = step.after[i];
@@ -66,7 +66,7 @@ void declare_clip(PlanDraft& draft, const CrossingValue& value, const Field& dec
   }
 }
 
-// The function's declared outputs: an existing field in another form, or a new field.
+// The function's declared outputs: an existing field in a different form, or a new field.
 void add_python_outputs(PlanDraft& draft, Step& step) {
   for (const Field& declared : step.function->returns()) {
     FieldState state{declared.name, declared.kind, declared.dtype, declared.shape, {}};

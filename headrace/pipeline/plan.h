@@ -107,7 +107,7 @@ struct Step {
   std::vector<int> looked_at;      // of `fields`: pictures of which only the size is needed
   std::vector<int> rows_left_out;  // row step: fields that would keep their rows
   // Fields in the coordinates of pictures that the step moves, which do not move; kPython: fields
-  // that would not move, if they are not returned and a picture is returned in another size.
+  // that would not move, if they are not returned and a picture is returned in a different size.
   std::vector<int> left_behind;
   double probability = 1;  // kCoin: if a draw is below it continue, else jump
   int jump = 0;            // kCoin, kSelect: step number

@@ -2,7 +2,7 @@
 // Clips of videos.
 //
 // Note [Clips are pictures]
-// A step that extracts frames of a video replaces it by pictures, one field each, all with the
+// A step that extracts frames of a video replaces it with pictures, one field each, all with the
 // video's name. Operators on pictures act on these: as for all pictures of a record they decide
 // once for all of them, so a clip is cropped, rotated and colored as a whole, and a frame is a
 // recipe that is rendered in one pass like any other. Other code need not know about clips: names

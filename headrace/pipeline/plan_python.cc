@@ -40,7 +40,7 @@ const ErrorCode kUnequalFrames{
     "HR0605", ErrorKind::kData, "frames differ in size",
     "A clip is passed to a function as one array of frames, but its frames differ in size or "
     "dtype: a transform applied to only some of its frames changed them. Apply that transform to "
-    "the clip's name, which means all of its frames."};
+    "the clip's field, which means all of its frames."};
 
 // The pictures of a clip as one array of consecutive frames.
 Result<PythonValue> clip_value(const CrossingValue& clip, std::span<const int> fields,
@@ -121,7 +121,7 @@ FieldState promise_of(const Step& step, const CrossingValue& value) {
   return promise;
 }
 
-// Whether a picture came back in another size, so its contents moved.
+// Whether a picture came back in a different size, so its contents moved.
 bool moved(const Step& step, size_t index, const PythonValue& value, const Record& record) {
   if (index >= step.before.size() || !is_picture(step.before[index].kind)) return false;
   const Size before = record.fields[step.fields[index]].picture.size();

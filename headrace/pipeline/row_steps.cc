@@ -45,7 +45,7 @@ int deciding_field(const PlanDraft& draft, const Step& step) {
   }
   raise(kSeveralGroups,
         found.empty()
-            ? step.label + " has no boxes, points or masks to decide by, that follow an image"
+            ? step.label + " needs boxes, points or masks that follow an image, to decide by"
             : step.label + " would decide by " + draft.names_of(found),
         hint);
 }

@@ -66,8 +66,8 @@ void DeclarationCheck::check_list(const void* data, uint32_t count, uint32_t siz
   if (count == 0) return;
   if (!data) refuse("its list of " + what + " is NULL, with " + std::to_string(count) + " entries");
   if (count > most)
-    refuse("it lists " + std::to_string(count) + " " + what + ", and " + std::to_string(most) +
-           " is the limit");
+    refuse("it lists " + std::to_string(count) + " " + what + ", but the limit is " +
+           std::to_string(most));
   if (size < first || size % alignof(void*) != 0)
     refuse("an entry of its list of " + what + " has " + std::to_string(size) +
                " bytes, but version 1 has " + std::to_string(first),

@@ -167,7 +167,7 @@ const headrace_plugin* plugin_table(const std::string& path, std::span<const uin
   if (plugin->abi != HEADRACE_PLUGIN_ABI) {
     raise(
         kOtherVersion,
-        path + ": it has version " + std::to_string(plugin->abi) + " of the interface, and " + ours,
+        path + ": it has version " + std::to_string(plugin->abi) + " of the interface, but " + ours,
         "recompile it with the headers in headrace.include_dir()");
   }
   (void)library.release();  // stays loaded: its table and functions are used from now on

@@ -42,7 +42,7 @@ TEST(BalancedExactly, AllRecordsOfALabelAreUsedBeforeAnyRepeats) {
     std::ranges::sort(pass);
     EXPECT_EQ(pass, (std::vector<int64_t>{0, 1, 2, 3, 4}));
   }
-  EXPECT_GT(passes.size(), 5u);  // each in another order
+  EXPECT_GT(passes.size(), 5u);  // each in a different order
 }
 
 TEST(BalancedExactly, RejectsSourcesWithoutLabels) {

@@ -107,8 +107,8 @@ const SamplerRecord kBuckets{
     .doc =
         "Each record once, shuffled, in batches of similar length.\n\n"
         "``pool`` batches of a shuffled epoch are sorted by length and divided into batches, which "
-        "are shuffled again: with a pool of 100, there is a twentieth of the padding of random "
-        "batches. The incomplete batch at the end of an epoch has random records.",
+        "are shuffled again: with a pool of 100, batches have a twentieth of the padding of random "
+        "ones. The incomplete batch at the end of an epoch has random records.",
     .example = "hr.sampling.buckets([3, 1, 2], batch_size=2)",
     .per_record = PerRecord::kLengths,
     .given = {.name = "lengths",

@@ -284,7 +284,7 @@ const SamplerRecord kBudget{
         "a batch cost about the same. Do not pass batch_size to the loader.\n\n"
         "A tuple of several lengths, with as many totals, bounds each of them: "
         "``budget((\"tokens\", \"images\"), total=(8192, 16))``.\n\n"
-        "ConfigError HR0725 if a single record is longer than ``total``.",
+        "Raises ConfigError HR0725 if a single record is longer than ``total``.",
     .example = "hr.sampling.budget([3, 1, 2], total=4)",
     .per_record = PerRecord::kDurations,
     .given =

@@ -149,9 +149,9 @@ const SamplerRecord kGrouped{
           .type = ParamType::kStrings,
           .doc =
               "If a key's records do not fill its last batch: \"keep\" makes its batches differ by "
-              "one record at most, "
-              "\"drop\" leaves out other records in each epoch, \"pad\" repeats the first records "
-              "of the key. One value, or one for each key in sorted order.",
+              "one record at most, \"drop\" leaves out different records in each epoch, \"pad\" "
+              "repeats the first records of the key. One value, or one for each key in sorted "
+              "order.",
           .fallback = std::string("keep"),
           .choices = {"keep", "drop", "pad"},
           .min_count = 1}},

@@ -77,7 +77,7 @@ SamplerPtr weighted_once(std::vector<double> weights, int64_t draws);
 // `draws` records per epoch: each label equally often in expectation, then a record of the label.
 SamplerPtr balanced(const std::vector<int64_t>& labels, int64_t draws);
 // The same without replacement: each label once in every run of as many positions as there are
-// labels, and all records of a label before one repeats, also across epochs.
+// labels, and all records of a label before one repeats, even across epochs.
 SamplerPtr balanced_exactly(const std::vector<int64_t>& labels, int64_t draws);
 // Concatenates a sampler's epochs, and cuts them into epochs of `draws` positions. Throws HR0729
 // for a sampler that decides the batch sizes.

@@ -104,7 +104,7 @@ class WeightedOnce final : public Sampler {
           "num_samples=" + std::to_string(draws) + " without replacement, but only " +
               std::to_string(positive) + " of " + std::to_string(weights_.size()) +
               " weights are positive",
-          "num_samples=" + std::to_string(positive) + ", or replacement=True");
+          "use num_samples=" + std::to_string(positive) + ", or replacement=True");
   }
   int64_t size() const override { return draws_; }
   int64_t index(uint64_t seed, uint64_t epoch, int64_t position) const override {

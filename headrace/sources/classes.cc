@@ -11,9 +11,9 @@ namespace {
 
 const ErrorCode kWrongClasses{
     "HR0406", ErrorKind::kConfig, "unexpected class names",
-    "classes= fixes the names of the classes and their numbers, since a validation set needs the "
-    "numbers of its training set. It must name each class once, and every class that has records; "
-    "classes without records are allowed."};
+    "classes= fixes the names and indices of the classes, since a validation set needs those of "
+    "its training set. It must name each class once, and every class that has records; classes "
+    "without records are allowed."};
 
 }  // namespace
 
@@ -63,7 +63,7 @@ Param classes_param() {
   return {.name = "classes",
           .type = ParamType::kStrings,
           .doc =
-              "The class names in the order of their numbers, for example those of the training "
+              "The class names in the order of their indices, for example those of the training "
               "set. None: those found, sorted.",
           .decides = Affects::kFingerprint};
 }

@@ -159,7 +159,7 @@ class SourceWithKinds final : public SourceAround {
       if (!turn_into(meaning, *field)) {
         raise(kBadKinds,
               "kinds= declares that \"" + name + "\" is \"" + text_of(meaning) +
-                  "\", but its values have another form (" + std::string(name_of(before.kind)) +
+                  "\", but its values have a different form (" + std::string(name_of(before.kind)) +
                   ")",
               "see `headrace explain HR0181` for which kind fits which values");
       }

@@ -83,7 +83,7 @@ TEST(WithKinds, ImpossibleArgumentsAreRefused) {
   const SourcePtr source = records({bytes("image", {3, 4, 5}), bytes("codes", {7})});
   EXPECT_TRUE(failure([&] { with_kinds(source, {{"codes", FieldKind::kMask}}); })
                   .starts_with("HR0181 unsupported field kind: kinds= declares that \"codes\" is "
-                               "\"mask\", but its values have another form"));
+                               "\"mask\", but its values have a different form"));
   EXPECT_NE(failure([&] {
               with_kinds(source, {{"imag", FieldKind::kMask}});
             }).find("did you mean \"image\"?"),

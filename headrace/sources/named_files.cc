@@ -24,12 +24,11 @@ const ErrorCode kLeadsOutside{
     "trust the dataset, or wrote it yourself, pass allow_outside=True."};
 
 const ErrorCode kNoPicture{
-    "HR0278", ErrorKind::kData, "a file outside of the dataset that is not an image",
+    "HR0278", ErrorKind::kData, "file outside the dataset is not an image",
     "A list or table names this file as an image, audio or video, or a link in the dataset's "
-    "folder "
-    "leads to it. It is outside that folder, and its first bytes are not those of such a file, so "
-    "it is not read: it is a mistake in the list or the link, or an attempt to read a file of "
-    "this machine.",
+    "folder leads to it. It is outside that folder, and its first bytes are not those of such a "
+    "file, so it is not read: the list or the link is wrong, or this is an attempt to read a "
+    "private file of this machine.",
     /*of_record=*/true};
 
 // The path with all links resolved; empty if it does not exist.

@@ -38,12 +38,12 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNoCache{
-    "HR0299", ErrorKind::kConfig, "cache not possible",
-    "cache= keeps records in memory that the system gives by memfd_create; its table takes 8 bytes "
-    "per record of the dataset. The ranks of a machine find their common cache through /proc, and "
-    "share the records of datasets that were opened from files with known versions. "
-    "cache_scope=\"auto\" gives each rank its part of the bytes where they cannot share, "
-    "cache_scope=\"node\" is an error then. The message says what is missing."};
+    "HR0299", ErrorKind::kConfig, "cache unavailable",
+    "cache= keeps records in memory allocated with memfd_create; its table takes 8 bytes per "
+    "record of the dataset. The ranks of a machine find their common cache through /proc, and "
+    "share the records of datasets that were opened from files with known versions. If ranks "
+    "cannot share, cache_scope=\"auto\" gives each its part of the bytes, and \"node\" is an "
+    "error. The message says what is missing."};
 
 constexpr char kForm[] = "headrace-records-1";  // the layout of the pages
 
@@ -270,7 +270,7 @@ std::shared_ptr<RecordCache> RecordCache::of(const Source& source, const std::ve
     raise(kNoCache,
           "a cache of " + std::to_string(bytes) + " bytes has no room for a table of " +
               std::to_string(source.size()) + " records (" + std::to_string(table) + " bytes)",
-          "a larger cache=, or none");
+          "use a larger cache=, or none");
   };
   std::unique_ptr<SharedPages> pages;
   std::string why;

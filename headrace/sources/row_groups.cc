@@ -28,7 +28,7 @@ class SourceWithRowGroup final : public SourceAround {
       Field& field = member(name);
       if (rows && *rows >= 0 && field.shape[0] >= 0 && *rows != field.shape[0]) {
         raise(kBadRowGroup, "\"" + name + "\" has " + std::to_string(field.shape[0]) +
-                                " rows in every record, \"" + names[0] + "\" " +
+                                " rows in every record, but \"" + names[0] + "\" has " +
                                 std::to_string(*rows));
       }
       if (!rows) rows = field.shape[0];

@@ -61,8 +61,8 @@ class Source : public ParamObject {
     (void)index, (void)wanted, (void)out;
   }
   // Whether pieces() can tell all pieces of a record. Where they depend on tables of the files
-  // (videos), and these are not in memory, starts to read the tables and returns false at once; or,
-  // with `wait`, returns when they are read, or could not be: read() reports why.
+  // (videos), and these are not in memory, starts to read the tables and returns false immediately;
+  // or, with `wait`, returns when they are read, or could not be: read() reports why.
   virtual bool prepare_pieces(int64_t index, const std::vector<bool>& wanted, bool wait) const {
     (void)index, (void)wanted, (void)wait;
     return true;

@@ -17,7 +17,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kNoneOpens{
-    "HR0134", ErrorKind::kData, "image storage unknown",
+    "HR0134", ErrorKind::kData, "type of stored images unknown",
     "With mode=\"stored\" images keep the channels and samples of the first image, but none of "
     "the first records could be opened. mode=\"RGB\", \"L\" and \"RGBA\" do not depend on it."};
 
@@ -83,7 +83,7 @@ class StoredPictures final : public SourceAround {
 };
 
 const ErrorCode kNoSoundOpens{
-    "HR0357", ErrorKind::kData, "audio storage unknown",
+    "HR0357", ErrorKind::kData, "sample rate and channels unknown",
     "Audio has the sample rate and channels of the first record, but none of the first records "
     "could be opened. The message names the problem with the first of them."};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partial reads: an interface of sources whose records hold one-dimensional values of any length
-// (the tokens of a document), whose lengths are known, and of which parts can be read separately.
+// Partial reads: an interface for sources of one-dimensional values (the tokens of a document)
+// whose lengths are known and whose parts can be read separately.
 #pragma once
 
 #include <cstdint>

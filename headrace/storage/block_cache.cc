@@ -429,9 +429,8 @@ void BlockCache::will_read(const FilePiece& piece, const Far& far) {
     for (const Part& part : parts) {
       if (!needed_->add(part.name, part.id.bytes, part.bytes, limit_ / 2)) {
         warn("the limit of the disk cache, " + std::to_string(limit_ >> 20) +
-             " MiB, is less than twice the order's working set; " +
-             std::to_string((2 * (needed_->bytes() + part.id.bytes) >> 20) + 1) +
-             " MiB or more would do");
+             " MiB, is less than twice the working set of this order: use " +
+             std::to_string((2 * (needed_->bytes() + part.id.bytes) >> 20) + 1) + " MiB or more");
         break;
       }
       if (!opened_.find(part.name) && now() >= closed_until_) {

@@ -26,7 +26,7 @@ uint64_t checked_limit(const BlockCacheOptions& options) {
   raise(kInvalidLimit,
         "a disk cache of " + std::to_string(options.limit) + " bytes is too small; at least " +
             std::to_string(least) + " (" + std::to_string(kMinBlocks) + " blocks) are needed",
-        "disk_cache=" + std::to_string(least) + " or more, or none");
+        "use disk_cache=" + std::to_string(least) + " or more, or none");
 }
 
 uint64_t limit_from_environment() {

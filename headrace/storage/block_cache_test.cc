@@ -441,7 +441,7 @@ TEST_F(BlockCacheTest, ReportsTheSmallestLimitThatHoldsTheOrdersWorkingSet) {
   Cached cache(folder_.path(), 8 * kBlock);
   const FileSet files({path_});
   files.will_read(0, 0, 10 * kBlock);
-  EXPECT_NE(cache->caution().find("MiB or more would do"), std::string::npos);
+  EXPECT_NE(cache->caution().find("twice the working set of this order: use "), std::string::npos);
   for (uint64_t block = 0; block < 10; ++block) {
     EXPECT_TRUE(reads_correctly(path_, bytes_, block * kBlock + 1, 1000)) << "and reads go on";
   }

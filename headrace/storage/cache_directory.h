@@ -60,7 +60,7 @@ class CacheDirectory {
   // is no entry of at least `min_bytes`, or it cannot be read or trusted, or is on a network file
   // system.
   std::shared_ptr<const MappedEntry> map(const std::string& name, uint64_t min_bytes) const;
-  // Replaces the entry by these parts, concatenated. False if that fails; then no temporary file
+  // Replaces the entry with these parts, concatenated. False if that fails; then no temporary file
   // remains.
   bool write(const std::string& name, std::span<const std::span<const uint8_t>> parts) const;
   bool write(const std::string& name, std::span<const uint8_t> bytes) const {

@@ -28,7 +28,7 @@ class File {
   // For one thread that reads the file once, sequentially and in small pieces (scanned_file.h).
   static Result<File> open_to_scan(const std::string& path);
 
-  // A file that is implemented by another class than those of its storage.
+  // A file implemented by a class that is not its storage's own.
   static File around(std::string path, std::unique_ptr<OpenFile> open) {
     return {std::move(path), std::move(open)};
   }

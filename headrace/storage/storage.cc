@@ -70,9 +70,9 @@ const Storage& storage_of(std::string_view path) {
 
 const std::string& local_path(const std::string& path, std::string_view who) {
   if (&storage_of(path) == &LocalFiles::instance()) return path;
-  raise(kOnlyLocal, std::string(who) + " cannot take " + path,
-        "copy it to a local folder, or mount its storage; what is read often: pack it there, and "
-        "upload the pack");
+  raise(kOnlyLocal, std::string(who) + " cannot open " + path,
+        "copy it to a local folder, or mount its storage; if it is read often, pack it locally, "
+        "and upload the pack");
 }
 
 }  // namespace headrace

@@ -46,7 +46,7 @@ const ErrorCode kTooLarge{
 
 const ErrorCode kTooManyOpen{
     "HR0207", ErrorKind::kStorage, "too many open files",
-    "The process or the machine has reached its limit of open files. Headrace keeps one file open "
+    "The process or the machine has reached its limit on open files. Headrace keeps one file open "
     "per reading thread; the rest are held by something else. Raise the limit (ulimit -n)."};
 
 const ErrorCode kChanged{
@@ -109,7 +109,7 @@ Error storage_error(int error_number, std::string_view doing, const std::string&
     case EMFILE:
     case ENFILE:
       error.code = &kTooManyOpen;
-      error.hint = "raise the limit of open files (ulimit -n)";
+      error.hint = "raise the limit on open files (ulimit -n)";
       break;
     default:
       if (is_transient(error_number)) {

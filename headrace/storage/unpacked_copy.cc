@@ -309,8 +309,8 @@ class Job {
     const uint64_t free = uint64_t{disk.f_bavail} * disk.f_frsize;
     if (free >= bytes && free - bytes >= limits_.leave_free) return {};
     return not_written(file_.path(), cache_,
-                       "its disk has " + bytes_text(free) + " free, after " + bytes_text(written_) +
-                           " of the copy");
+                       "its disk has " + bytes_text(free) + " free, after writing " +
+                           bytes_text(written_) + " of the copy");
   }
 
   // Publishes the copy first, then the file that marks it as complete.

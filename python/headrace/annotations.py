@@ -52,7 +52,7 @@ def coco_from_yolo(
         labels: the folder of its label files, named like the images. An image without a label file,
             or with an empty one, has no boxes.
         out: the JSON file.
-        names: class names by number, as ``names`` in the dataset's ``data.yaml``. Default: "0",
+        names: class names by index, as ``names`` in the dataset's ``data.yaml``. Default: "0",
             "1", ...
 
     Outlines are kept (``hr.coco(..., masks=True)``), with the box around them. Sizes refer to
@@ -68,7 +68,7 @@ def coco_from_yolo(
     for (name, _), each in zip(pictures, rows, strict=True):
         for row in each:
             if row["category_id"] not in named:
-                what = f"class {row['category_id']} of {name} has no name among {len(named)}"
+                what = f"class {row['category_id']} of {name} has no name: names= has {len(named)}"
                 raise BAD_ANNOTATIONS.error(what, hint="names= needs one name per class")
     return _written(out, pictures, rows, named)
 
@@ -89,7 +89,7 @@ def coco_from_voc(
         out: the JSON file.
         ids: names of images without suffix, or a file of ``ImageSets/Main`` that lists them in its
             first column. Default: all annotations.
-        first_pixel: the number of an image's first pixel: 1 in VOC's own files; labeling tools
+        first_pixel: the coordinate of an image's first pixel: 1 in VOC's own files; labeling tools
             write 0. If it is 1, boxes include their last pixel, as in VOC.
 
     Classes are sorted by name. Objects marked as difficult become ``crowd``, so that ``hr.coco(...,

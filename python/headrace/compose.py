@@ -73,8 +73,9 @@ class Compose:
                 an image file, of which only the part that the transforms use is decoded. In an
                 array of three axes, the channel axis is the first one if its length is 1, 3 or 4,
                 otherwise the last one; if neither length is 1, 3 or 4, the array is rejected.
-                Pillow images are converted as by ``convert("RGB")`` (palettes are applied, alpha is
-                dropped), except for the modes L, I;16 and F; a mask of mode P keeps its class ids.
+                Pillow images are converted as with ``convert("RGB")`` (palettes are applied, alpha
+                is dropped), except for the modes L, I;16 and F; a mask of mode P keeps its class
+                ids.
             seed: the draws are a function of it. None: it is drawn from torch's global generator if
                 torch is imported, otherwise from Python's ``random``, so a DataLoader's workers
                 differ.
@@ -206,7 +207,7 @@ def _shape(image: Any) -> tuple[int, ...] | None:
         return (shape[0], -1, -1)
     if shape[2] not in CHANNEL_COUNTS:
         raise WHICH_AXIS.error(
-            f"an image of shape {shape}, of which neither the first nor the last is 1, 3 or 4",
+            f"an image of shape {shape}: neither its first nor its last axis is 1, 3 or 4",
             hint="pass a (C, H, W) image as a tensor: torch.from_numpy(image)",
         )
     return (shape[2], -1, -1)

@@ -40,8 +40,8 @@ def decode(
 
     Args:
         encoded: ``bytes`` or any other contiguous buffer.
-        mode: ``"RGB"``, ``"L"`` or ``"RGBA"``, converted as by Pillow's ``convert()``; ``"stored"``
-            keeps the file's channels and its depth: uint8, uint16 or float32.
+        mode: ``"RGB"``, ``"L"`` or ``"RGBA"``, converted as with Pillow's ``convert()``;
+            ``"stored"`` keeps the file's channels and its depth: uint8, uint16 or float32.
         window: ``(top, left, height, width)`` in pixels, inside the image; None: the whole image.
         size: ``(height, width)`` to which the window is resized, as Pillow does, or None.
         interpolation: of ``size``: ``"nearest"``, ``"bilinear"``, ``"bicubic"``, ``"box"``,

@@ -45,13 +45,13 @@ def _problem_of(cache: str) -> str:
         return ""
     folder = Path(cache)
     if not folder.is_absolute():
-        return "is relative, so it is another folder in each working directory"
+        return "is relative, so it would be a different folder in each working directory"
     nearest = next((path for path in (folder, *folder.parents) if _exists(path)), Path("/"))
     if not nearest.is_dir():
-        return f"cannot be a folder, {nearest} is a file: nothing is cached"
+        return f"cannot be a folder because {nearest} is a file; nothing is cached"
     # An existing folder may be filled by another user for this one to read.
     if nearest != folder and not os.access(nearest, os.W_OK | os.X_OK):
-        return f"cannot be made, {nearest} is not writable: nothing is cached"
+        return f"cannot be created because {nearest} is not writable; nothing is cached"
     return ""
 
 

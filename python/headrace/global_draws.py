@@ -5,7 +5,7 @@ before it and restored after it. A training loop that draws in the meantime woul
 numbers, and the transform the loop's. So they take turns: while such a loop is outside its loader,
 these transforms wait, as with DataLoader(num_workers=0), except when another thread waits for a
 batch. Whether a loop draws is determined during its first batches and the first batches of each
-epoch, during which transforms wait in any case; afterwards it is checked now and then.
+epoch, during which transforms wait in any case; afterwards it is checked periodically.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Text(str):
 
 
 class Stats(dict[str, Any]):
-    """Counters by name, also as attributes."""
+    """Counters by name, available as attributes too."""
 
     def __getattr__(self, name: str) -> Any:
         try:

@@ -32,8 +32,8 @@ def log(
     **more: Any,
 ) -> None:
     """A record from the line that called Headrace. Every record has ``event``, ``code``, ``file``
-    and ``record``, so that a format string may use them; ``more``: further attributes. Text is made
-    printable, because handlers fail on names that are not valid UTF-8.
+    and ``record``, so that a format string may use them; ``more``: additional attributes. Text is
+    made printable, because handlers fail on names that are not valid UTF-8.
     """
     if not is_heard():
         return

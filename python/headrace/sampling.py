@@ -187,7 +187,7 @@ class per_step(Sampling):
         function: Takes the step's number, and returns record indices (a one-dimensional array of
             integers, or a list) or a sampler of this module. It must always return the same for
             the same step, on every rank. With ``shuffle=True`` the loader shuffles indices in each
-            pass. An object that it returns again is not made into an order again.
+            pass. If it returns the same object again, the order is not rebuilt.
         num_samples: Records per epoch, a multiple of the global batch. None: one endless epoch.
 
     Raises ConfigError HR0143 if two calls for step 0 differ, HR0727 if the function raises.
@@ -289,7 +289,7 @@ def _weights(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
     weights = np.array(arguments.numbers("weights", given), np.float64)
     if weights.shape != (len(source),):
         raise _NOT_INDICES.error(
-            f"weights have shape {weights.shape}, the source has {len(source)} records",
+            f"weights have shape {weights.shape}, but the source has {len(source)} records",
             hint="give one weight per record",
         )
     return weights, 1
@@ -301,7 +301,7 @@ def _labels(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
     if values is None or values.shape != (len(source),) or values.dtype.kind not in "iubUSO":
         found = type(given).__name__ if values is None else f"{values.dtype} {values.shape}"
         raise _NOT_INDICES.error(
-            f"labels are {found}, the source has {len(source)} records",
+            f"labels are {found}, but the source has {len(source)} records",
             hint="give one integer or string per record, or the name of an integer field",
         )
     if values.dtype.kind in "iub":
@@ -338,7 +338,7 @@ def _in_parts(lengths: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]
     if array is None or array.shape != (len(source),) or array.dtype.kind not in "iuf":
         given = type(lengths).__name__ if array is None else f"{array.dtype} of shape {array.shape}"
         raise _NOT_INDICES.error(
-            f"lengths are {given}, the source has {len(source)} records",
+            f"lengths are {given}, but the source has {len(source)} records",
             hint="give one number per record",
         )
     if array.dtype.kind != "f":

@@ -11,7 +11,7 @@ positions get all fields in image coordinates (headrace.library_steps), others g
 ``T.Python(transform, fields=("image", "mask"))`` selects the fields instead. A function that moves
 an image must also move the fields in its coordinates: a transform that is known to move only the
 image is rejected for a record with a mask or boxes (HR0180), and so is an image that is returned in
-another size.
+a different size.
 
     >>> import numpy as np
     >>> def invert(image):

@@ -87,7 +87,7 @@ def write_tokens(
     kind = next((each.kind for each in texts.schema if each.name == field), None)
     if kind != "text":
         raise _NOT_WRITTEN.error(
-            f"{field!r} is {'no field' if kind is None else f'a field of kind {kind}'}, not text",
+            f"{field!r} is {f'a field of kind {kind}, not text' if kind else 'not a field'}",
             hint='field="caption", or kinds={"caption": "text"} where the source is opened',
         )
     name = arguments.one_of("dtype", dtype_name(dtype), tuple(_CODES))

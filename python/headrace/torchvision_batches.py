@@ -64,7 +64,7 @@ def segmentation(
         what = "a list" if isinstance(masks, list) else f"of shape {tuple(shape)}"
         raise _NO_TARGETS.error(
             f"{mask!r} is {what}" if masks is not None else f"no field {mask!r}",
-            hint="a RandomCrop or Resize to one size before it, or mask= with the field's name",
+            hint="add a RandomCrop or Resize to one size, or pass the field's name as mask=",
         )
     return values[image], _as_int64(masks[:, 0])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of Python's and NumPy's Mersenne Twisters, copied as memory.
+"""States of Python's and NumPy's Mersenne Twisters, copied directly in memory.
 
 Their own functions convert each of 624 words to an integer, or make an array: tens of microseconds
 per record. The position of the words in memory is determined once, from a generator with a known

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DeepSpeed with ZeRO: uninterrupted, killed, resumed, and resumed by another number of ranks; and
-two pipelines of two stages. See forked.py.
+"""DeepSpeed with ZeRO: uninterrupted, killed, resumed, and resumed by a different number of ranks;
+and two pipelines of two stages. See forked.py.
 
 Called with a folder.
 """

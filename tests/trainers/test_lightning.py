@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lightning's data module of loaders, the share of waiting in its log, and a kill in mid-epoch."""
+"""Lightning's data module of loaders, the waiting fraction in its log, and a kill in mid-epoch."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class AacDecoder final : public AudioDecoder {
 
 const AudioCodecRecord kAac{
     .name = "aac",
-    .doc = "AAC-LC in MP4 (M4A), by libavcodec in a separate process, headrace-av.",
+    .doc = "AAC-LC in MP4 (M4A), via libavcodec in a separate process, headrace-av.",
     .oracle = "FFmpeg, within 1e-5 of full scale",
     .suffixes = {".m4a", ".m4b", ".aac"},
     .sniff =

@@ -25,8 +25,7 @@ const ErrorCode kTruncatedAudio{
 const ErrorCode kUnsupportedAudio{
     "HR0352", ErrorKind::kUnsupported, "unsupported audio",
     "The file is valid, but its format is not supported. Convert such files once, to FLAC or WAV "
-    "if it must be lossless (ffmpeg -i in.m4a out.flac), or open a Python object that decodes "
-    "them."};
+    "if it must be lossless (ffmpeg -i in.m4a out.flac), or decode them in a Python source."};
 
 const ErrorCode kTooLargeAudio{
     "HR0353", ErrorKind::kResource, "audio decoding exceeds the memory limit",

@@ -330,7 +330,7 @@ class FlacDecoder final : public AudioDecoder {
 
 const AudioCodecRecord kFlac{
     .name = "flac",
-    .doc = "FLAC of 4 to 32 bits and up to 8 channels, by libFLAC.",
+    .doc = "FLAC of 4 to 32 bits and up to 8 channels, via libFLAC.",
     .oracle = "libsndfile, bit for bit",
     .suffixes = {".flac"},
     .sniff = begins_like_flac,

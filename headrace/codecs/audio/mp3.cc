@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MP3 (MPEG audio, layers I to III), by libmpg123: without the delay and padding that LAME's tag
+// MP3 (MPEG audio, layers I to III), via libmpg123: without the delay and padding that LAME's tag
 // specifies; decoding starts some frames before the window, as the overlap requires.
 #include <mpg123.h>
 
@@ -318,7 +318,7 @@ class Mp3Decoder final : public AudioDecoder {
 const AudioCodecRecord kMp3{
     .name = "mp3",
     .doc =
-        "MP3, and MPEG audio layers I and II, by libmpg123; the encoder delay and padding in "
+        "MP3, and MPEG audio layers I and II, via libmpg123; the encoder delay and padding in "
         "LAME's tag are removed.",
     .oracle = "libsndfile, within 1e-5 of full scale",
     .suffixes = {".mp3", ".mp2"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opus in Ogg, by libopusfile: always at 48 kHz, its only output rate. Samples before the window
+// Opus in Ogg, via libopusfile: always at 48 kHz, its only output rate. Samples before the window
 // are decoded, too, as far as the window depends on them (opus_packets.h).
 #include <opusfile.h>
 
@@ -154,7 +154,7 @@ class OpusAudioDecoder final : public AudioDecoder {
 
 const AudioCodecRecord kOpus{
     .name = "opus",
-    .doc = "Opus in Ogg, one stream, by libopusfile; always 48 kHz.",
+    .doc = "Opus in Ogg, one stream, via libopusfile; always 48 kHz.",
     .oracle =
         "libopusfile's output for the whole file, within 1e-5 of full scale; within 1e-2 in "
         "windows that begin after more than 60 seconds of SILK",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vorbis in Ogg, by libvorbisfile: decoding starts at the page before the window's first frame.
+// Vorbis in Ogg, via libvorbisfile: decoding starts at the page before the window's first frame.
 #define OV_EXCLUDE_STATIC_CALLBACKS
 #include <vorbis/vorbisfile.h>
 
@@ -136,7 +136,7 @@ class VorbisDecoder final : public AudioDecoder {
 
 const AudioCodecRecord kVorbis{
     .name = "vorbis",
-    .doc = "Vorbis in Ogg, one stream, by libvorbisfile.",
+    .doc = "Vorbis in Ogg, one stream, via libvorbisfile.",
     .oracle = "libsndfile, within 1e-5 of full scale",
     .suffixes = {".ogg", ".oga"},
     .sniff = [](std::span<const uint8_t> bytes) { return is_ogg_of(bytes, "\x01vorbis"); },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AVIF, by libavif: still images, and the first frame of sequences. AV1 cannot decode windows, so
+// AVIF, via libavif: still images, and the first frame of sequences. AV1 cannot decode windows, so
 // the whole image is decoded.
 #include <avif/avif.h>
 
@@ -198,8 +198,8 @@ const CodecRecord kAvif{
     .name = "avif",
     .doc = "AVIF: still images, with and without alpha, and the first frame of sequences.",
     .oracle =
-        "Pillow 13's AVIF plugin, colors as by its convert(): bytes are equal where libavif is "
-        "built with libyuv, as Debian's and the wheel's are; within 3 levels elsewhere",
+        "Pillow 13's AVIF plugin and convert(), byte for byte where libavif is built with libyuv, "
+        "as in Debian and the wheel; within 3 levels elsewhere",
     .suffixes = {".avif", ".avifs"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

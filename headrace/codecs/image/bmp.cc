@@ -307,7 +307,7 @@ const CodecRecord kBmp{
     .name = "bmp",
     .doc = "Windows and OS/2 bitmaps of 1 to 32 bits, with palettes, masks and run lengths.",
     .oracle =
-        "Pillow 13's BMP plugin, colors as by its convert(): bytes are equal (alpha is dropped)",
+        "Pillow 13's BMP plugin and convert(), byte for byte (alpha is dropped)",
     .suffixes = {".bmp", ".dib"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

@@ -218,7 +218,7 @@ class GifDecoder : public ImageDecoder {
 const CodecRecord kGif{
     .name = "gif",
     .doc = "GIF: the first frame on its canvas.",
-    .oracle = "Pillow 13's GIF plugin, colors as by its convert(): bytes are equal",
+    .oracle = "Pillow 13's GIF plugin and convert(), byte for byte",
     .suffixes = {".gif"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

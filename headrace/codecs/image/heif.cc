@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HEIF, by libheif: the primary picture of HEIC files, and of files with other codecs that libheif
+// HEIF, via libheif: the primary picture of HEIC files, and of files with other codecs that libheif
 // supports. It is rotated and cropped as the file specifies. Windows cannot be decoded alone.
 #include <libheif/heif.h>
 
@@ -180,7 +180,7 @@ class HeifDecoder : public ImageDecoder {
     if (error.code != heif_error_Ok) return heif_problem(error, job.bytes);
     heif_error warning;
     if (heif.warnings(decoded, 0, &warning, 1) > 0) {
-      return corrupt_image(kHeifName, warning.message ? warning.message : "libheif warned of it");
+      return corrupt_image(kHeifName, warning.message ? warning.message : "a libheif warning");
     }
     int stride = 0;
     const uint8_t* const pixels = heif.plane(image.get(), heif_channel_interleaved, &stride);
@@ -200,10 +200,11 @@ class HeifDecoder : public ImageDecoder {
 const CodecRecord kHeif{
     .name = "heif",
     .doc =
-        "HEIF: the primary image of HEIC files, with and without alpha, rotated as the file says.",
+        "HEIF: the primary image of HEIC files, with and without alpha, rotated as the file "
+        "specifies.",
     .oracle =
-        "pillow-heif, colors by Pillow's convert: within 3 levels, since libheif's conversion of "
-        "YCbCr differs between its versions; samples of HEVC are exact",
+        "pillow-heif and Pillow's convert(), within 3 levels, since libheif's YCbCr conversion "
+        "differs between versions; HEVC samples are exact",
     .suffixes = {".heic", ".heif", ".hif"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The size of a HEIF file's primary picture when decoded (ISO/IEC 23008-12), which the container
-// may misstate: libheif trusts it, and allocates the size of the coded pictures. Bounds-checked;
-// any thread may call it.
+// The decoded size of a HEIF file's primary picture (ISO/IEC 23008-12), which the container may
+// misstate: libheif trusts the container, but allocates memory for the coded pictures.
+// Bounds-checked; any thread may call it.
 #pragma once
 
 #include <cstdint>

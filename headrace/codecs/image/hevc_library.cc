@@ -186,8 +186,8 @@ constexpr heif_error kNoMemory{heif_error_Memory_allocation_error, heif_suberror
 // The allocation functions that a decoder can be given (de265_set_image_allocation_functions) are
 // used for finished pictures only. If a stream has sample adaptive offsets, as nearly all do, its
 // blocks are decoded into a picture that the library's default functions allocate, and then copied.
-// So we replace the defaults by functions that do the same and mark the memory of our decoders; all
-// others in the process use the library's own.
+// So we replace the defaults with functions that do the same and mark the memory of our decoders;
+// all others in the process use the library's own.
 thread_local const de265_decoder_context* decoding = nullptr;  // ours; it has no threads of its own
 
 struct Decoding {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes the HEVC pictures of HEIF files for libheif, by libde265.
+// Decodes the HEVC pictures of HEIF files for libheif, with libde265.
 //
 // Any thread may call it. libheif's own plugin ignores libde265's reports of damage, and both
 // deliver pixel blocks that no slice of the file has written, with uninitialized contents. Here

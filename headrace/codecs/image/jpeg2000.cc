@@ -271,9 +271,8 @@ const CodecRecord kJpeg2000Codec{
     .name = "jpeg2000",
     .doc = "JPEG 2000: codestreams and JP2 files of one to four channels of up to 16 bits.",
     .oracle =
-        "Pillow 13's JPEG 2000 plugin, colors as by its convert(): bytes are equal (16-bit gray "
-        "by sixteen_bit=, alpha is dropped); lossy images may differ by one level where the "
-        "versions of OpenJPEG do",
+        "Pillow 13's JPEG 2000 plugin and convert(), byte for byte (16-bit gray by sixteen_bit=, "
+        "alpha is dropped); lossy images may differ by one level if the versions of OpenJPEG do",
     .suffixes = {".jp2", ".j2k", ".j2c", ".jpc", ".jpx", ".jpf"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG XL, by libjxl: still images and the first frame of animations, with and without alpha. The
+// JPEG XL, via libjxl: still images and the first frame of animations, with and without alpha. The
 // whole image is decoded, since libjxl cannot decode windows.
 #include <jxl/decode.h>
 #include <jxl/version.h>
@@ -63,7 +63,7 @@ const JpegXlLibrary& jpegxl_library() {
   return library;
 }
 
-// Decodes one image in memory by libjxl.
+// Decodes one image in memory with libjxl.
 class JpegXlSession {
  public:
   JpegXlSession(std::span<const uint8_t> bytes, int events) : bytes_(bytes) {
@@ -210,10 +210,10 @@ class JpegXlDecoder : public ImageDecoder {
 
 const CodecRecord kJpegXl{
     .name = "jpegxl",
-    .doc = "JPEG XL: still images with and without alpha; animations give their first frame.",
+    .doc = "JPEG XL: still images with and without alpha; of an animation, the first frame.",
     .oracle =
-        "pillow-jxl-plugin, colors by Pillow's convert: bytes are equal for lossless images; "
-        "lossy ones are within 2 levels, since versions of libjxl round differently",
+        "pillow-jxl-plugin and Pillow's convert(), byte for byte for lossless images; within 2 "
+        "levels for lossy ones, since versions of libjxl round differently",
     .suffixes = {".jxl"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

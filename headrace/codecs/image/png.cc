@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNG, by libpng: all color types, depths and interlacing; only delivers the rows of a window.
+// PNG, via libpng: all color types, depths and interlacing; only delivers the rows of a window.
 //
 // Colors are converted as in stored_rows.h. Gray of 1, 2, 4 bits is scaled to 0..255; 16-bit
 // samples except gray are reduced to their high byte, like in Pillow, unless they are requested as
@@ -141,8 +141,8 @@ const ErrorCode kCorrupt{
 
 const ErrorCode kTruncated{
     "HR0331", ErrorKind::kData, "truncated PNG",
-    "The file ends before the requested pixels. Usual causes are an interrupted download or copy. "
-    "Restore the file, or let on_error= decide what happens to such records."};
+    "The file ends before the requested pixels. The usual cause is an interrupted download or "
+    "copy. Restore the file, or let on_error= decide what happens to such records."};
 
 const ErrorCode kTooMuchMemory{
     "HR0332", ErrorKind::kResource, "PNG exceeds the memory limit",
@@ -305,14 +305,14 @@ class PngDecoder : public ImageDecoder {
 };
 
 constexpr std::string_view kOracle =
-    "libpng's rows; colors as by Pillow 13's convert(): bytes are equal (16-bit gray by "
-    "sixteen_bit=, other 16-bit samples are their high byte, alpha and tRNS are dropped, gamma "
-    "is ignored); mode=\"stored\" keeps 16 bits, \"RGBA\" alpha and tRNS";
+    "libpng's rows and Pillow 13's convert(), byte for byte (16-bit gray by sixteen_bit=, other "
+    "16-bit samples are their high byte, alpha and tRNS are dropped, gamma is ignored); "
+    "mode=\"stored\" keeps 16 bits, \"RGBA\" alpha and tRNS";
 
 const CodecRecord kPng{
     .name = "png",
     .doc =
-        "Portable Network Graphics: all types, depths and interlacing; animations give their "
+        "Portable Network Graphics: all types, depths and interlacing; of an animation, the "
         "default image.",
     .oracle = kOracle,
     .suffixes = {".png", ".apng"},

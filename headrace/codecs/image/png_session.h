@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes one image in memory by libpng, made safe for C++: errors that libpng reports by longjmp
+// Decodes one image in memory with libpng, made safe for C++: errors that libpng reports by longjmp
 // are returned as `false`, warnings are counted and not printed, and allocations are counted and
 // limited.
 //

@@ -262,10 +262,10 @@ class PnmDecoder : public ImageDecoder {
 
 const CodecRecord kPnm{
     .name = "pnm",
-    .doc = "Netpbm's bitmaps, gray maps and pixmaps (P1 to P6), of up to 16 bits.",
+    .doc = "Netpbm bitmaps, graymaps and pixmaps (P1 to P6), up to 16 bits.",
     .oracle =
-        "Pillow 13's PPM plugin, colors as by its convert(): bytes are equal (gray of more than "
-        "8 bits by sixteen_bit=)",
+        "Pillow 13's PPM plugin and convert(), byte for byte (gray of more than 8 bits by "
+        "sixteen_bit=)",
     .suffixes = {".ppm", ".pgm", ".pbm", ".pnm"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

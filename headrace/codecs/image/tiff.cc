@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TIFF, by libtiff: strips and tiles, samples together or in planes, of 1 to 16 bits or float32,
+// TIFF, via libtiff: strips and tiles, samples together or in planes, of 1 to 16 bits or float32,
 // with any compression that libtiff knows; only the window's strips and tiles are decoded. page=
 // chooses one of several images.
 //
@@ -416,10 +416,10 @@ const CodecRecord kTiff{
     .name = "tiff",
     .doc =
         "TIFF and BigTIFF: strips and tiles of 1 to 16 bits, with palettes, alpha or CMYK, with "
-        "every compression that libtiff supports. page= chooses one of several images.",
+        "every compression that libtiff supports. page= selects one of several images.",
     .oracle =
-        "Pillow 13's TIFF plugin, colors as by its convert(): bytes are equal but for JPEG inside, "
-        "which is the system's libjpeg-turbo (16-bit gray by sixteen_bit=, other 16-bit samples "
+        "Pillow 13's TIFF plugin and convert(), byte for byte, except that JPEG inside TIFF is "
+        "decoded by the system's libjpeg-turbo (16-bit gray by sixteen_bit=, other 16-bit samples "
         "are their high byte, alpha is dropped; rotated by exif_orientation=True)",
     .suffixes = {".tif", ".tiff"},
     .sniff =

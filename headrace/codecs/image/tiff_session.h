@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes one image in memory by libtiff: its errors are kept as text, its allocations are
+// Decodes one image in memory with libtiff: its errors are kept as text, its allocations are
 // bounded by the file's size, and nothing is printed. A TiffSession belongs to one thread.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WebP, by libwebp: lossy, lossless, with alpha; and the first frame of animations, on a canvas
+// WebP, via libwebp: lossy, lossless, with alpha; and the first frame of animations, on a canvas
 // that is black elsewhere, as in Pillow. Only the window is decoded, and part of the rows above it.
 #include <webp/decode.h>
 
@@ -247,10 +247,10 @@ class WebpDecoder : public ImageDecoder {
 
 const CodecRecord kWebp{
     .name = "webp",
-    .doc = "WebP, lossy and lossless, with and without alpha; animations give their first frame.",
+    .doc = "WebP, lossy and lossless, with and without alpha; of an animation, the first frame.",
     .oracle =
-        "Pillow 13's WebP plugin, colors as by its convert(): bytes are equal (alpha is "
-        "dropped, the colors under it stay)",
+        "Pillow 13's WebP plugin and convert(), byte for byte (alpha is dropped, the colors under "
+        "it stay)",
     .suffixes = {".webp"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

@@ -50,8 +50,8 @@ constexpr const char* kLeaveOut = "re-encode the file, or skip such records (on_
 const ErrorCode kUnknownVideo{
     "HR0360", ErrorKind::kUnsupported, "unknown video format",
     "The file lacks the signature of a supported video container: MP4, MOV and 3GP, Matroska and "
-    "WebM, AVI. Remux other containers once, without further loss: ffmpeg -i in.ts -c copy "
-    "out.mkv. Playlists and scripts that refer to other files are never followed."};
+    "WebM, AVI. Remux other containers once, without re-encoding: ffmpeg -i in.ts -c copy out.mkv. "
+    "Playlists and scripts that refer to other files are never followed."};
 
 const ErrorCode kCorruptVideo{
     "HR0361", ErrorKind::kData, "corrupt video",
@@ -78,8 +78,8 @@ const ErrorCode kNoVideoTrack{
 
 const ErrorCode kTooManyPackets{
     "HR0365", ErrorKind::kResource, "too many video packets",
-    "A track may have four million packets, which is 38 hours at 30 frames per second. Split such "
-    "a file: ffmpeg -i in.mp4 -c copy -f segment -segment_time 3600 part%d.mp4."};
+    "A track may have at most four million packets: 38 hours at 30 frames per second. Split such a "
+    "file: ffmpeg -i in.mp4 -c copy -f segment -segment_time 3600 part%d.mp4."};
 
 constexpr const char* kFetchAgain = "download the file again, or skip such records (on_error=)";
 

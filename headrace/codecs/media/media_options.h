@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's options for the process that decodes (media_process.h).
+// The user's options for the decoding process (media_process.h).
 #pragma once
 
 #include <atomic>

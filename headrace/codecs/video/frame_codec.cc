@@ -226,9 +226,8 @@ const CodecRecord kFrame{
     .name = "frame",
     .doc = "Frames of a video, as decoded.",
     .oracle =
-        "libswscale's default conversion on x86: bytes are equal for 8 bits, 4:2:0 and 4:2:2, "
-        "where "
-        "the height is even",
+        "libswscale's default conversion on x86, byte for byte for 8-bit 4:2:0 and 4:2:2 frames of "
+        "even height",
     .suffixes = {},
     .sniff = [](std::span<const uint8_t>) { return false; },
     .make = []() -> std::unique_ptr<ImageDecoder> { return std::make_unique<FrameDecoder>(); },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a file that a decoder will need for given frames, from the file's tables alone: for
-// storage in which each read takes long, so that all of them are requested together and in advance.
-// Pure functions.
+// storage with slow reads, so that all of them are requested together and in advance. Pure
+// functions.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames of a track by their times.
+// Finds the frames of a track by time.
 #pragma once
 
 #include <cstddef>

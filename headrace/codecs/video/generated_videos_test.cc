@@ -228,7 +228,7 @@ TEST_F(GeneratedVideos, ReportTheSameDamageInAContinuingDecoder) {
         ASSERT_EQ(bool(one), bool(two))
             << begin << ": " << (one ? two.error() : one.error()).message();
         if (one) {
-          // With damaged files they may come in another order.
+          // With damaged files they may come in a different order.
           std::map<size_t, uint32_t> frames_of_one, frames_of_other;
           for (size_t i = 0; i < wanted.size(); ++i) {
             frames_of_one[by_one.order.at(i)] = by_one.hashes.at(i);

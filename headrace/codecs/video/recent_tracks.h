@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Caches the tables of the most recently opened video files, so that records that share a file read
-// them once. Any thread may call.
+// them once. Any thread may call it.
 #pragma once
 
 #include <cstddef>

@@ -21,8 +21,8 @@ bool has_video_index(const VideoTrack& track);
 // REQUIRES: has_video_index().
 std::vector<uint8_t> video_index_of(const VideoTrack& track);
 
-// HR0366 if the bytes are not an index, or belong to a file of another size. Time and memory are
-// proportional to the bytes. REQUIRES: the caller knows from the file's identity that the index
+// HR0366 if the bytes are not an index, or belong to a file of a different size. Time and memory
+// are proportional to the bytes. REQUIRES: the caller knows from the file's identity that the index
 // belongs to it.
 Result<VideoTrack> track_from_video_index(std::span<const uint8_t> index, uint64_t file_bytes);
 

@@ -32,7 +32,7 @@ std::string reason_of_driver(int driver, int runtime) {
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   };
   if (driver == 0) return "no NVIDIA driver found (libcuda.so.1)";
-  return "the driver is too old (it has CUDA " + text(driver) + ", " + text(runtime) +
+  return "the driver is too old (it supports CUDA " + text(driver) + ", but " + text(runtime) +
          " is needed)";
 }
 

@@ -105,7 +105,7 @@ TEST(Device, InvalidAndMissingDevicesAreErrors) {
 TEST(Device, ADriverThatIsTooOldIsNamedWithBothVersions) {
   EXPECT_EQ(reason_of_driver(0, 13000), "no NVIDIA driver found (libcuda.so.1)");
   EXPECT_EQ(reason_of_driver(12020, 13000),
-            "the driver is too old (it has CUDA 12.2, 13.0 is needed)");
+            "the driver is too old (it supports CUDA 12.2, but 13.0 is needed)");
 }
 
 TEST(Device, TheHostRunsEverythingSynchronously) {

@@ -42,7 +42,7 @@ size_t BatchBuilder::bytes_to_assemble(size_t most) {
     if (__builtin_add_overflow(all, bytes, &all) || all > most) {
       raise(kTooLargeTogether,
             "batch " + std::to_string(index_) + ": \"" + output.name + "\" would be " +
-                text_of(output.state.dtype, shape) + ", memory_limit leaves " +
+                text_of(output.state.dtype, shape) + ", but memory_limit leaves " +
                 std::to_string(most >> 20) + " MiB for such fields",
             output.ragged == Ragged::kPad ? "ragged=\"packed\" or \"list\" does not pad; or raise "
                                             "memory_limit, or use a smaller batch_size"

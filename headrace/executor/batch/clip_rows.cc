@@ -81,7 +81,7 @@ Result<void> RowWriter::add_clip(size_t i, RowSource& source, Tasks& to_render) 
     field.item_memory[size_t(source.row)] = std::move(memory);
   } else if (bytes != output.bytes_per_record) {
     return shape_differs("the frames of \"" + output.name + "\" are " +
-                         text_of(first.dtype(), picture) + ", the pipeline promises " +
+                         text_of(first.dtype(), picture) + ", but the pipeline declares " +
                          text_of(output.state));
   }
   const int64_t first_number = source.row * std::ssize(output.pictures);

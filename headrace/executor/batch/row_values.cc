@@ -77,7 +77,7 @@ Result<void> RowWriter::write_numbers(const Output& output, const FieldValue& va
   if (value.audio.is_encoded()) {
     if (shape_of(value.audio) != promised) {
       return shape_differs(output.name + " is " + text_of(DType::kFloat32, shape_of(value.audio)) +
-                           ", the pipeline promises " + text_of(output.state.dtype, promised));
+                           ", but the pipeline declares " + text_of(output.state.dtype, promised));
     }
     return decode_samples(value.audio, renderer_.audio_decoders(), reinterpret_cast<float*>(to),
                           value.audio.frames());
@@ -89,7 +89,7 @@ Result<void> RowWriter::write_numbers(const Output& output, const FieldValue& va
   const bool other_form = value.kind == FieldKind::kAudio && value.shape != promised;
   if (value.bytes.size() != bytes || other_form) {
     return shape_differs(output.name + " has " + std::to_string(value.bytes.size()) +
-                         " bytes, the pipeline promises " + std::to_string(bytes));
+                         " bytes, but the pipeline declares " + std::to_string(bytes));
   }
   std::memcpy(to, value.bytes.data(), value.bytes.size());
   return {};
@@ -163,8 +163,8 @@ Result<void> RowWriter::check_ragged(const Output& output, DType dtype, const Sh
     return is >= 0 && (wanted < 0 || wanted == is);
   };
   if (dtype != output.state.dtype || !std::ranges::equal(promised, shape, fits)) {
-    return shape_differs(output.name + " is " + text_of(dtype, shape) + ", the pipeline promises " +
-                         text_of(output.state));
+    return shape_differs(output.name + " is " + text_of(dtype, shape) +
+                         ", but the pipeline declares " + text_of(output.state));
   }
   const Output& leader = rows_.plan.outputs()[rows_.plan.outputs()[output.companion].companion];
   const Shape& rows = record.fields[leader.field].shape;

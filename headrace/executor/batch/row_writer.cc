@@ -24,8 +24,8 @@ const ErrorCode kListedTooLarge{
 
 Error list_too_large(const std::string& name, DType dtype, const Shape& shape, size_t most) {
   return {.code = &kListedTooLarge,
-          .what = "\"" + name + "\" would be " + text_of(dtype, shape) + ", memory_limit leaves " +
-                  std::to_string(most >> 20) + " MiB"};
+          .what = "\"" + name + "\" would be " + text_of(dtype, shape) +
+                  ", but memory_limit leaves " + std::to_string(most >> 20) + " MiB"};
 }
 
 Error shape_differs(std::string what) { return {.code = &kShapeDiffers, .what = std::move(what)}; }
@@ -96,7 +96,7 @@ Result<void> RowWriter::add_picture(size_t i, RowSource& source, Tasks& to) {
   } else if (bytes != output.bytes_per_record) {
     return shape_differs(output.name + " is " + std::to_string(shape[0]) + " x " +
                          std::to_string(shape[1]) + " x " + std::to_string(shape[2]) +
-                         ", the pipeline promises another shape");
+                         ", but the pipeline declares a different shape");
   } else if (!set_target(field, source.row, source.record->index, task, to)) {
     return {};
   }

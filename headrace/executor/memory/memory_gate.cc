@@ -21,8 +21,8 @@ const ErrorCode kRecordTooLarge{
 Error MemoryGate::refusal(size_t bytes) const {
   return {.code = &kRecordTooLarge,
           .what = "needs " + std::to_string((bytes >> 20) + 1) +
-                  " MiB of working memory, memory_limit leaves " + std::to_string(largest_ >> 20) +
-                  " MiB for one record",
+                  " MiB of working memory, but memory_limit leaves " +
+                  std::to_string(largest_ >> 20) + " MiB for one record",
           .hint = "raise memory_limit, or use a smaller batch_size"};
 }
 

@@ -43,8 +43,8 @@ class ClipReads {
 
   // As Source::prepare_pieces(), for the tables of a record's videos.
   bool prepare(int64_t index, RowPosition row, bool wait) const;
-  // Replaces pieces that are whole videos by those for the row's clips. A video whose table is not
-  // in memory loses its piece: the thread that needs the record reads it. Returns whether it
+  // Replaces pieces that are whole videos with those for the row's clips. A video whose table is
+  // not in memory loses its piece: the thread that needs the record reads it. Returns whether it
   // changed any.
   bool narrow(int64_t index, RowPosition row, std::vector<FilePiece>& pieces) const;
   // The record's videos that are not read whole, with the bytes for the row's clips. Like

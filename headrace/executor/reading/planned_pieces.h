@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of files that are claimed and not requested yet, by position, and the requests that they
-// become: a piece that is due is requested together with its neighbors. Not thread-safe; ReadAhead
+// Pieces of files that are claimed but not requested yet, by position, and the requests made from
+// them: a piece that is due is requested together with its neighbors. Not thread-safe; ReadAhead
 // calls it under its mutex.
 #pragma once
 

@@ -6,15 +6,15 @@
 // - Local files: a worker reads the records it has claimed itself, which is fastest while the files
 // are in the page cache. When reads turn out to wait for a device, readers start and run ahead
 // (read_ahead_threads.cc). A Python source is always read this way, by one reader.
-// - Many records are requested from an asynchronous storage at once, neighbors in a file by one
+// - Many records are requested from an asynchronous storage at once, neighbors in a file with one
 // read; no thread waits for them (read_ahead_async.cc). ReadDepth decides how many.
 // - Memory is not read ahead. At the end of a stream the first records of the next stream are read,
 // if it is known.
 //
-// The share covers all encoded bytes: records read ahead or in flight, those lent to workers (until
-// returned), and spare buffers. A record larger than half of it counts half (counted()), the rest
-// is taken from the records' share, so that small ones continue alongside it. A record larger than
-// nearly all recent ones is not read ahead; the worker that fetches it reads it.
+// The budget covers all encoded bytes: records read ahead or in flight, those lent to workers
+// (until returned), and spare buffers. A record larger than half of it counts half (counted()), the
+// rest is taken from the records' budget, so that small ones continue alongside it. A record larger
+// than nearly all recent ones is not read ahead; the worker that fetches it reads it.
 //
 // Reading ahead is optional: if a reader finds no memory, or no thread can be started, only the
 // speedup is lost, and the worker that fetches the record reads it and gets the error. Thread-safe.

@@ -23,14 +23,14 @@ inline constexpr double kSlowSeconds = 60e-6, kFastSeconds = 20e-6;
 // unlike time, this does not include preemption on a busy machine.
 long waits_of_this_thread();
 
-// Receives reads, also after their ReadAhead is destroyed: then the requests in flight end early,
+// Receives reads, even after their ReadAhead is destroyed: then the requests in flight end early,
 // and the last one returns the memory.
 struct ReadAhead::Inbox {
   ~Inbox() {
     // Otherwise the heaps keep the memory of thousands of small buffers.
     if (!unneeded.stop_possible()) (void)malloc_trim(0);
   }
-  // The reads so far are no longer needed; further ones get the tokens of `next`.
+  // The reads so far are no longer needed; new ones get the tokens of `next`.
   void end_reads(std::stop_source next) EXCLUDES_LOCK(mutex) {
     {
       MutexLock lock(mutex);

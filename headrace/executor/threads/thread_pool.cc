@@ -204,7 +204,8 @@ std::thread start_thread(std::function<void()> body) {
           body();
         });
   } catch (const std::system_error& refused) {
-    raise(kNoThread, refused.what(), "fewer threads=, or a higher limit (ulimit -u, pids.max)");
+    raise(kNoThread, refused.what(),
+          "use fewer threads=, or raise the limit (ulimit -u, pids.max)");
   }
 }
 

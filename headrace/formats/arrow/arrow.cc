@@ -118,9 +118,9 @@ SourcePtr open_arrow(const std::string& path, const Arguments& arguments, const 
 const FormatRecord kArrow{
     .name = "arrow",
     .doc =
-        "Arrow files (.arrow, .feather, streams too), several of them, or the folder that Hugging "
-        "Face's save_to_disk writes, read through pyarrow; values are read on demand. Columns are "
-        "fields as with Parquet; names of classes come from the dataset's features.",
+        "Arrow files (.arrow, .feather, including streams), one or many, or the folder that "
+        "Hugging Face's save_to_disk writes, read through pyarrow; values are read on demand. "
+        "Columns are fields as with Parquet; class names come from the dataset's features.",
     .example = "hr.open(\"dataset/\", split=\"train\")",
     .params = {python_fields_param(),
                outside_param(),

@@ -14,8 +14,8 @@ const ErrorCode kMalformedCoco{
     "HR0433", ErrorKind::kData, "malformed COCO annotations",
     "The file is not JSON, or does not have COCO's structure: an object with the lists \"images\" "
     "(each with an integer id and a file_name), \"annotations\" (each with an image_id) and "
-    "\"categories\" (each with an id and a name). The message gives the byte offset. A truncated "
-    "file was not written completely."};
+    "\"categories\" (each with an id and a name). The message gives the byte offset. The file may "
+    "be truncated."};
 const ErrorCode kCocoMismatch{
     "HR0434", ErrorKind::kData, "inconsistent COCO annotations",
     "The lists of the file contradict each other: an id refers to two images or two categories, "

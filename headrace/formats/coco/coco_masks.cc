@@ -134,7 +134,7 @@ std::string CocoMaskPainter::counts(std::span<const int64_t> runs, std::span<uin
 }
 
 // Runs in groups of five bits, lowest first, starting from character '0'; starting with the third,
-// each is the difference to the run two before.
+// each is the difference from the run two before.
 std::string CocoMaskPainter::compressed(std::string_view text, std::span<uint8_t> plane) {
   constexpr int kMaxGroups = 7;  // 35 bits: longer than any run
   runs_.clear();

@@ -233,7 +233,7 @@ TEST_F(Coco, AnInvalidMaskAffectsOnlyItsImage) {
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": [9223372036854775808]})"),
             "a run-length code with a run of -1");
   EXPECT_EQ(what(R"({"size": [6, 5], "counts": [30]})"),
-            "a run-length code of another size than the image");
+            "a run-length code that differs from the image in size");
   EXPECT_EQ(what(R"({"size": [5, 6]})"), "a segmentation without counts");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": "oooooooooooooo"})"), "a truncated run-length code");
   EXPECT_EQ(what(R"({"size": [5, 6], "counts": "  "})"),

@@ -55,7 +55,7 @@ std::string draw_runs(JsonReader& json, int64_t height, int64_t width, CocoMaskP
   if (!json.ok()) return {};
   if (counts == kNothing) return "a segmentation without counts";
   if (sizes != 2 || size[0] != height || size[1] != width) {
-    return "a run-length code of another size than the image";
+    return "a run-length code that differs from the image in size";
   }
   return counts == kCode ? painter.compressed(code, plane) : painter.counts(runs, plane);
 }

@@ -42,8 +42,8 @@ const ErrorCode kEmptyClasses{
     "HR0407", ErrorKind::kConfig, "class without records",
     "A folder next to the class folders contains no image, audio or video; or it contains no image "
     "while others do: images take precedence in a dataset, then audio, then video, and files of "
-    "the other types are ignored. If it counted as a class, it would shift the numbers of later "
-    "classes. Remove it, or the images; name the intended classes in classes=, or pass "
+    "the other types are ignored. If it counted as a class, it would shift the indices of later "
+    "classes. Remove the folder (or the images), name the intended classes in classes=, or pass "
     "allow_empty=True to count it, as torchvision's ImageFolder does."};
 
 const ErrorCode kNoClassFolders{

@@ -157,7 +157,8 @@ std::string yolo_advice(std::string pictures, std::string labels) {
     labels = joined(labels, *split);
   }
   return "write YOLO's labels as COCO once: hr.coco(hr.coco_from_yolo(\"" + pictures + "\", \"" +
-         labels + "\", \"train.json\"), images=\"" + pictures + "\"); names= of data.yaml, too";
+         labels + "\", \"train.json\"), images=\"" + pictures +
+         "\"); also pass names= from data.yaml";
 }
 
 std::string voc_advice(const std::string& pictures, const std::string& annotations) {

@@ -127,7 +127,7 @@ std::string call_with_root(const FileTable& table, const std::string& root) {
   raise(kElsewhere, what,
         !near ? call_with_root(table, "FOLDER") + ", the folder that its paths begin in"
         : near->too_much.empty() ? call_with_root(table, near->folder)
-                                 : "take \"" + near->too_much + "\" off the paths, then " +
+                                 : "remove \"" + near->too_much + "\" from the paths, then " +
                                        call_with_root(table, near->folder));
 }
 

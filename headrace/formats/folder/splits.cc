@@ -17,10 +17,10 @@ namespace {
 
 const ErrorCode kSplits{
     "HR0405", ErrorKind::kConfig, "several splits in one folder",
-    "The folders or files in this folder are named train, val, test or similar, so they are "
-    "splits of a dataset; opening them together would train on the validation set. Open one of "
-    "them: a folder by its path, files by a pattern. If the folders really are classes, name them "
-    "in classes=; files that belong together are opened by one pattern (*.tar)."};
+    "The folders or files in this folder are named train, val, test or similar, so they are splits "
+    "of a dataset; opening them together would train on the validation set. Open one of them: a "
+    "folder by its path, files by a pattern. If the folders really are classes, name them in "
+    "classes=; files that belong together are opened with one pattern (*.tar)."};
 
 constexpr std::pair<std::string_view, std::string_view> kSplitOf[] = {
     {"train", "train"},  {"training", "train"}, {"trainset", "train"}, {"trainval", "train"},

@@ -117,7 +117,7 @@ class Hdf5Source final : public Source {
     size_ += inputs_.back().records();
   }
 
-  // Text labels become class numbers; those of an enumeration already have names.
+  // Text labels become class indices; those of an enumeration already have names.
   void name_classes(std::optional<ClassList> given, OpenBudget& budget) {
     size_t field = 0;
     while (field < plans_.size() && plans_[field].field.kind != FieldKind::kLabel) ++field;
@@ -325,7 +325,7 @@ const FormatRecord kHdf5{
         "Datasets of an HDF5 file (.h5, .hdf5), or of several, as fields; records are indexed by "
         "the first dimension. Read by Headrace itself, not by libhdf5: contiguous, compact and "
         "chunked data, with deflate, shuffle, fletcher32 and lzf. uint8 arrays named image, images "
-        "or x are images, integers or strings named label, labels, target or y are labels, "
+        "or x are images; integers or strings named label, labels, target or y are labels; "
         "sequences of bytes that hold encoded images are decoded. Links to other files are "
         "rejected.",
     .example = "hr.open(\"train.h5\", fields=[\"image=/train/x\", \"label=/train/y\"])",

@@ -248,7 +248,7 @@ class TypeParser {
     if (type.what == Hdf5Type::Class::kRefused) return type;
     if (type.what != Hdf5Type::Class::kNumber)
       return refused("arrays of strings or sequences", head.bytes);
-    if (count * type.bytes != head.bytes) bad("is an array of another size");
+    if (count * type.bytes != head.bytes) bad("is an array whose size does not match its elements");
     shape.insert(shape.end(), type.inner.begin(), type.inner.end());
     type.inner = std::move(shape);
     type.bytes = head.bytes;

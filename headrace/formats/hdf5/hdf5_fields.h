@@ -27,7 +27,7 @@ struct Hdf5FieldPlan {
   Field field;
   Hdf5Form form = Hdf5Form::kNumbers;
   bool channels_last = false;  // stored as (H, W, C), delivered as (C, H, W)
-  bool text_label = false;     // strings that become class numbers
+  bool text_label = false;     // strings that become class indices
   std::string path;            // of the dataset
   Hdf5Type type;
   Shape row_shape;

@@ -7,7 +7,7 @@
 // dataset's properties), hdf5_chunks (positions of its chunks), hdf5_filters, hdf5_dataset (its
 // rows), hdf5_global_heap (variable-length values).
 //
-// Reads at opening throw Exception with a data error; a read for a record returns its own Result.
+// Reads on opening throw Exception with a data error; a read for a record returns its own Result.
 // All const members may be called from any thread.
 #pragma once
 

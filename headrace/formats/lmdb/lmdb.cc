@@ -89,7 +89,7 @@ class LmdbSource final : public ExtentSource {
     for (const auto& [name, count] : index().tallies) {
       if (name.starts_with("left out: ")) out += "; \"" + name.substr(10) + "\" skipped";
       if (name == "named databases") out += "; " + count_text(count, "named database") + " skipped";
-      if (name == "recovered") out += "; recovered, the last transaction may be missing";
+      if (name == "recovered") out += "; recovered: the last transaction may be missing";
     }
     return out + ")";
   }
@@ -228,7 +228,7 @@ const FormatRecord kLmdb{
     .name = "lmdb",
     .doc =
         "An LMDB environment: the folder with data.mdb, or the file itself (nosubdir); several "
-        "become one. Records are the values, ordered by key: encoded images, Caffe's Datum "
+        "become one dataset. Records are the values, ordered by key: encoded images, Caffe's Datum "
         "messages or bytes. Fields: image and label, or the contents of the messages; value for "
         "plain bytes.",
     .example = "hr.open(\"train_lmdb/\")",

@@ -30,7 +30,7 @@ const ErrorCode kBadEnvironment{
     "HR0481", ErrorKind::kData, "damaged LMDB environment",
     "The file does not begin with two valid meta pages, as every LMDB environment does. It is "
     "another file, truncated, or damaged; copy it again. If only one of the two pages is damaged, "
-    "recover=True opens the environment by the other one, which may lack the last transaction."};
+    "recover=True opens the environment with the other one, which may lack the last transaction."};
 
 constexpr uint32_t kMagic = 0xBEEFC0DE;
 constexpr uint32_t kVersion = 1;
@@ -99,7 +99,7 @@ std::string meta_problem(std::span<const uint8_t> bytes, uint64_t number, uint64
     return name + " declares pages of " + with_commas(static_cast<int64_t>(out.page_bytes)) +
            " bytes";
   }
-  if (offset != number * out.page_bytes) return name + " has another page size";
+  if (offset != number * out.page_bytes) return name + " has a different page size";
   if (out.last_page < 1 || out.last_page > kMaxPages) {
     return name + " says that the last page is " + std::to_string(out.last_page);
   }

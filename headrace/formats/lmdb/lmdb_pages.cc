@@ -181,7 +181,7 @@ bool LmdbWalker::is_inside(uint64_t first, uint64_t pages) const {
 
 std::string LmdbWalker::reach(uint64_t page) {
   if (page < 2 || !is_inside(page, 1)) {
-    return "there is no " + page_text(page) + " for data, the last one is " +
+    return "there is no " + page_text(page) + " for data: the last one is " +
            std::to_string(environment_.last_page);
   }
   if (page >= file_.size() / environment_.page_bytes) {

@@ -226,8 +226,8 @@ const FormatRecord kManifest{
     .name = "manifest",
     .doc =
         "A table of images: CSV (.csv, .tsv) with a header of three or more columns, or JSON lines "
-        "(.jsonl, .ndjson). A column of image paths becomes the field image (further ones keep "
-        "their names), a column named label, class or similar becomes the field label; other "
+        "(.jsonl, .ndjson). A column of image paths becomes the field image (other image columns "
+        "keep their names), a column named label, class or similar becomes the field label; other "
         "columns become int64, float32, float64 or text fields.",
     .example = "hr.manifest(\"train.csv\", image=\"path\", label=\"species\")",
     .params =

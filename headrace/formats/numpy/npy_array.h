@@ -70,8 +70,8 @@ struct NpyValues {
   std::variant<FileArray, std::vector<std::string>> values;
 };
 
-// The first axis is the record. Arrays in Fortran order are converted to C order in memory (up to 1
-// GiB), and so are strings. Throws Exception: HR0424, HR0425, HR02xx.
+// The first axis indexes the records. Arrays in Fortran order are converted to C order in memory
+// (up to 1 GiB), and so are strings. Throws Exception: HR0424, HR0425, HR02xx.
 std::vector<NpyValues> read_npy_array(const NpyPlace& place);
 
 // Converts a dense array from Fortran order to C order. REQUIRES: `in` and `out` have the array's

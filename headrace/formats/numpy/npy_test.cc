@@ -81,7 +81,7 @@ TEST_F(Npy, EveryVersionOfTheHeaderIsRead) {
   for (const int major : {1, 2, 3}) {
     EXPECT_EQ(bytes_of(*open(npy(dictionary, counting(8), major)), 1), (Bytes{4, 5, 6, 7}));
   }
-  // As written by Python 2, in another order, and by other programs.
+  // As written by Python 2, in a different order, and by other programs.
   for (const char* text : {"{'descr': '<i2', 'fortran_order': False, 'shape': (2L, 2L), }",
                            "{\"shape\":(2,2),\"fortran_order\":False,\"descr\":\"<i2\"}",
                            "{'shape': (2, 2), 'descr': '=i2', 'fortran_order': False}"}) {

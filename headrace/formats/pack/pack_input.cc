@@ -13,9 +13,9 @@ namespace {
 
 const ErrorCode kDoNotFit{
     "HR0449", ErrorKind::kConfig, "sources cannot be packed together",
-    "A pack has one set of fields and one list of classes. Sources packed together need fields of "
-    "the same names, kinds, dtypes and shapes, and equal lists of classes (or sorted ones, which "
-    "are merged). Pack them one by one, or open them with the same classes=."};
+    "A pack has one set of fields and one list of classes. Sources packed together need fields "
+    "with the same names, kinds, dtypes and shapes, and equal lists of classes (or sorted ones, "
+    "which are merged). Pack them one by one, or open them with the same classes=."};
 
 bool same_fields(const Schema& a, const Schema& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Field& x, const Field& y) {
@@ -72,7 +72,7 @@ void PackInput::join_classes() {
     if (own.empty() || !std::is_sorted(own.begin(), own.end())) {
       raise(kDoNotFit,
             source->description() + " and " + sources_.front()->description() +
-                " have different class numbers",
+                " have different class indices",
             "open them with the same classes=");
     }
     names.insert(names.end(), own.begin(), own.end());

@@ -24,7 +24,7 @@ class PackPlace {
   // Repeats the check for HR0446; called while the lock is held, because another process may have
   // been faster.
   void check() const;
-  // The last step: replaces an existing pack by the new one. Throws HR0446, HR0457. REQUIRES: all
+  // The last step: replaces an existing pack with the new one. Throws HR0446, HR0457. REQUIRES: all
   // shards are complete, and the lock is still held.
   void take() const;
 

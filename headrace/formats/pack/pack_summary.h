@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of a pack's contents: for the report after packing, and for `headrace info`.
+// Statistics of a pack's contents, for the report after packing and for `headrace info`.
 #pragma once
 
 #include <array>

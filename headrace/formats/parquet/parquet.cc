@@ -44,7 +44,7 @@ const FormatRecord kParquet{
           .decides = Affects::kFingerprint},
          {.name = "memory",
           .type = ParamType::kInt,
-          .doc = "Limit for decoded columns in memory, in bytes. None: 1 GiB, but at most 64 times "
+          .doc = "Limit on decoded columns in memory, in bytes. None: 1 GiB, but at most 64 times "
                  "the size of the files, or 256 MiB.",
           .minimum = 0,
           .decides = Affects::kReading}},

@@ -196,7 +196,7 @@ void add_label(const Probed& looked, const Arguments& arguments, RecordIoOptions
       }
     }
     if (given && dtype == DType::kInt64) {
-      raise(kNothingToRead, "labels that are arrays are float32", "convert it with T.ToDtype");
+      raise(kNothingToRead, "array labels are always float32", "convert them with T.ToDtype");
     }
   } else if (given ? dtype == DType::kInt64 : looked.whole) {
     options.label = RecordIoLabel::kInteger;
@@ -243,16 +243,16 @@ SourcePtr open(const std::string& path, const Arguments& arguments, const Progre
 
 const FormatRecord kRecordIo{
     .name = "recordio",
-    .doc = "RecordIO files of MXNet, with labels and images or arbitrary data; one or many.",
+    .doc = "MXNet RecordIO files, with labels and images or arbitrary data; one or many.",
     .example = "hr.open(\"train.rec\")",
     .params =
         {{.name = "label_dtype",
           .type = ParamType::kDType,
-          .doc = "Dtype of single labels: int64 or float32. None: int64 if the inspected ones "
-                 "are whole numbers."},
+          .doc = "Dtype of single labels: int64 or float32. None: int64 if those of sampled "
+                 "records are whole numbers."},
          {.name = "label_shape",
           .type = ParamType::kInts,
-          .doc = "Shape of an array label; its first size may be -1 if records differ. None: "
+          .doc = "Shape of an array label; its first dimension may be -1 if records differ. None: "
                  "(-1,) if a sampled record has an array.",
           .min_count = 1},
          {.name = "classes",
@@ -265,12 +265,12 @@ const FormatRecord kRecordIo{
                  "records."},
          {.name = "index",
           .type = ParamType::kString,
-          .doc = "Index files, one per file: a path, pattern or folder. They provide the names of "
-                 "the records. None: those next to the files.",
+          .doc = "Index files, one per RecordIO file: a path, pattern or folder. They provide the "
+                 "names of the records. None: those next to the files.",
           .decides = Affects::kPlace},
          {.name = "verify",
           .type = ParamType::kBool,
-          .doc = "Whether to search inside records with a wrong length for further records.",
+          .doc = "Whether to search inside records with a wrong length for more records.",
           .fallback = true,
           .decides = Affects::kReading}},
     .recognizes = &recognizes,

@@ -251,9 +251,9 @@ const FormatRecord kTfRecord{
           .choices = {"auto", "example", "bytes"}},
          {.name = "index",
           .type = ParamType::kString,
-          .doc = "Index files written by tfrecord2idx, one per file: a path, pattern or folder. "
-                 "None: indexes next to the files are used if they match; otherwise the files are "
-                 "scanned.",
+          .doc = "Index files written by tfrecord2idx, one per TFRecord file: a path, pattern or "
+                 "folder. None: indexes next to the files are used if they match; otherwise the "
+                 "files are scanned.",
           .decides = Affects::kPlace},
          {.name = "verify",
           .type = ParamType::kBool,

@@ -93,7 +93,7 @@ Result<void> TfRecordSource::find_features(std::span<const uint8_t> frame,
   return not_an_example(entries.problem(), frame.data());
 }
 
-// Replaces features by values. Converted numbers are written to a separate buffer for all fields,
+// Replaces features with values. Converted numbers are written to a separate buffer for all fields,
 // once their total size is known.
 Result<void> TfRecordSource::take_values(std::span<const uint8_t> frame,
                                          const std::vector<bool>& wanted, RecordData& out) const {

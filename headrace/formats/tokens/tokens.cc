@@ -83,7 +83,7 @@ SourcePtr open_tokens(const std::string& path, const Arguments& arguments,
 const FormatRecord kTokenFormat{
     .name = "tokens",
     .doc =
-        "Token ids in files, for language models: raw integers (nanoGPT's train.bin), llm.c's "
+        "Files of token ids, for language models: raw integers (nanoGPT's train.bin), llm.c's "
         ".bin, Megatron's .bin with its .idx, .npy. Each window of tokens is a record with the "
         "fields tokens and targets (the tokens shifted by one); or input_ids and labels, which are "
         "equal, for models that shift labels themselves (shift=0). window=None makes one record "
@@ -102,7 +102,7 @@ const FormatRecord kTokenFormat{
           .type = ParamType::kInt,
           .doc =
               "Distance between the starts of consecutive windows, in tokens. None: the window, so "
-              "that each token is predicted once. 1: a window at every token.",
+              "that each token is predicted once. 1: a window starts at every token.",
           .minimum = 1,
           .maximum = static_cast<double>(int64_t{1} << 40),
           .decides = Affects::kFingerprint},

@@ -10,7 +10,7 @@ namespace headrace {
 namespace {
 
 const ErrorCode kBadMap{
-    "HR0864", ErrorKind::kConfig, "unsupported value range for a batch kernel",
+    "HR0864", ErrorKind::kConfig, "unsupported conversion in a batch kernel",
     "On a device, float32, float16 and bfloat16 images are cast among these types and normalized, "
     "in at most four transforms, by a mean and a nonzero standard deviation per channel."};
 

@@ -149,7 +149,7 @@ std::string message_of(const Function& function) {
 
 TEST(FloatMap, RejectsUnsupportedConversions) {
   EXPECT_EQ(message_of([] { FloatMap map(DType::kUInt8); }),
-            "HR0864 unsupported value range for a batch kernel: dtype must be float32, float16 or "
+            "HR0864 unsupported conversion in a batch kernel: dtype must be float32, float16 or "
             "bfloat16 (got uint8)");
   const float none[] = {0.0f};
   EXPECT_NE(message_of([&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coefficients -> samples: libjpeg-turbo's accurate integer inverse DCT as in kernels/jpeg/idct.h,
-// to the last bit, also for hostile values; one thread per block, all of it in registers.
+// to the last bit, even for hostile values; one thread per block, all of it in registers.
 #pragma once
 
 #include <cstdint>

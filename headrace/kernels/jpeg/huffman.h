@@ -102,7 +102,7 @@ class HuffmanLane {
   std::unique_ptr<Notes> notes_;
 };
 
-// Advances all lanes until one of them is not kRunning; returns at once if one already is not.
+// Advances all lanes until one of them is not kRunning; returns immediately if one already is not.
 // Returns its index. REQUIRES: 1 to kMaxLanes lanes, each in a run.
 int walk(std::span<HuffmanLane* const> lanes);
 

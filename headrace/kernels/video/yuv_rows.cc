@@ -91,7 +91,7 @@ YuvCoefficients yuv_coefficients(YuvMatrix matrix, bool full_range) {
   // From 16 bits to 13, rounded.
   const auto short_of = [](int value) { return static_cast<int16_t>((value + 4) >> 3); };
   const auto chroma = [&](int value) {
-    // truncated toward zero, also if negative
+    // truncated toward zero, even if negative
     return short_of(full_range ? value * 224 / 255 : value);
   };
   constexpr int kOne = 1 << 16;

@@ -85,7 +85,7 @@ void ClipOp::plan_audio(FieldState& audio) const {
     raise_invalid_argument(name(),
                            "the clip has " + std::to_string(frames_) + " frames, but \"" +
                                audio.name + "\" " + std::to_string(there) + " at this point",
-                           "pad_if_needed=True, or a shorter clip");
+                           "use pad_if_needed=True, or a shorter clip");
   }
   audio.shape[1] = frames_;
 }

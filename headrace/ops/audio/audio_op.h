@@ -31,7 +31,7 @@ struct Waveform {
 // The value's samples, decoded and copied if necessary, so that no branch of a Fork shares them.
 Result<Waveform> samples_of(FieldValue& audio, Renderer& renderer);
 
-// Replaces the value by its frames [from, from + frames); frames outside of it are silence.
+// Replaces the value with its frames [from, from + frames); frames outside of it are silence.
 Result<void> take_frames(FieldValue& value, int64_t from, int64_t frames, Renderer& renderer);
 
 // Acts on each audio field of a record in the same way.

@@ -96,7 +96,7 @@ const OpRecord kFade{
                fade_length("fade_out_len", "Frames faded at the end."),
                {.name = "fade_shape",
                 .type = ParamType::kString,
-                .doc = "The curve, by torchaudio's name.",
+                .doc = "Shape of the curve, named as in torchaudio.",
                 .fallback = std::string("linear"),
                 .choices = {"linear", "exponential", "logarithmic", "quarter_sine", "half_sine"}}},
     .oracle = "torchaudio.transforms.Fade, within 1e-6",

@@ -101,7 +101,7 @@ const OpRecord kTrimSilence{
     .page = {.unseen = "it works on audio: [audio](audio.md)"},
     .params = {{.name = "top_db",
                 .type = ParamType::kFloat,
-                .doc = "How far below the loudest window silence begins, in decibels.",
+                .doc = "Threshold for silence, in decibels below the loudest window.",
                 .fallback = 60.0,
                 .minimum = 0.001,
                 .maximum = 400},

@@ -150,19 +150,19 @@ std::vector<Param> mixing_params(std::string_view what_uint8_does) {
   return {
       {.name = "alpha",
        .type = ParamType::kFloat,
-       .doc = "Parameter of the Beta(alpha, alpha) distribution of each row's own weight.",
+       .doc = "Alpha of the Beta(alpha, alpha) distribution of the mixing weights.",
        .fallback = 1.0,
        .minimum = 1e-6,
        .maximum = 1e6},
       {.name = "num_classes",
        .type = ParamType::kInt,
-       .doc = "Number of classes; None if labels are already float32 rows.",
+       .doc = "Number of classes; None if labels are already float32 vectors.",
        .minimum = 1,
        .maximum = 1 << 24},
       {.name = "group",
        .type = ParamType::kInt,
-       .doc = "Number of consecutive positions of the epoch that are mixed. A rank's batch size "
-              "must be a multiple of it.",
+       .doc = "Number of consecutive positions of the epoch that are mixed with each other. A "
+              "rank's batch size must be a multiple of it.",
        .fallback = int64_t{8},
        .minimum = 1,
        .maximum = 1 << 20},

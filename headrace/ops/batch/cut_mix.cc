@@ -68,13 +68,14 @@ class CutMix final : public MixingOp {
 const OpRecord kCutMix{
     .name = "CutMix",
     .doc =
-        "Replaces a box in each image with the same box of the previous record in its group, and "
+        "Replaces a box in each image with the same box from the previous record in its group, and "
         "mixes labels in proportion.\n\n"
-        "Images, (C, H, W) of float32, float16 or bfloat16, keep shape and dtype; labels, one "
-        "int64 each, become float32 (num_classes), which sums to 1. It runs once the batch is "
-        "filled, over groups of positions of the epoch, so its result does not depend on ranks; no "
-        "transform of its fields can follow it. All frames of a video clip share one box. Boxes, "
-        "keypoints and masks cannot be mixed: a pipeline with them is rejected (HR0133).",
+        "Images, (C, H, W), float32, float16 or bfloat16, keep shape and dtype; labels, one int64 "
+        "each, become float32 (num_classes), which sums to 1. It runs once the batch is filled, "
+        "over groups of positions of the epoch, so its result does not depend on the number of "
+        "ranks; no transform of its fields can follow it. All frames of a video clip share one "
+        "box. Boxes, keypoints and masks cannot be mixed: a pipeline with them is rejected "
+        "(HR0133).",
     .page = {.section = "Batch mixing",
              .step = "T.CutMix(num_classes=4, group=4, uint8=True)",
              .boxes = false},

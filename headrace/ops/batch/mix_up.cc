@@ -34,11 +34,12 @@ const OpRecord kMixUp{
     .doc =
         "Blends each record with the previous record in its group, and their labels in the same "
         "proportion.\n\n"
-        "Images, (C, H, W) of float32, float16 or bfloat16, keep shape and dtype; labels, one "
-        "int64 each, become float32 (num_classes), which sums to 1. It runs once the batch is "
-        "filled, over groups of positions of the epoch, so its result does not depend on ranks; no "
-        "transform of its fields can follow it. All frames of a video clip are blended alike. "
-        "Boxes, keypoints and masks cannot be blended: a pipeline with them is rejected (HR0133).",
+        "Images, (C, H, W), float32, float16 or bfloat16, keep shape and dtype; labels, one int64 "
+        "each, become float32 (num_classes), which sums to 1. It runs once the batch is filled, "
+        "over groups of positions of the epoch, so its result does not depend on the number of "
+        "ranks; no transform of its fields can follow it. All frames of a video clip are blended "
+        "alike. Boxes, keypoints and masks cannot be blended: a pipeline with them is rejected "
+        "(HR0133).",
     .page = {.section = "Batch mixing",
              .step = "T.MixUp(num_classes=4, group=4, uint8=True)",
              .boxes = false},

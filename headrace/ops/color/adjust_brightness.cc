@@ -18,7 +18,7 @@ const OpRecord kAdjustBrightness{
                 .doc = "0 is black, 1 changes nothing, 2 is twice as bright.",
                 .required = true,
                 .minimum = 0}},
-    .oracle = "torchvision v2's adjust_brightness on tensors and on Pillow's images, bit for bit",
+    .oracle = "torchvision v2's adjust_brightness on tensors and on Pillow images, bit for bit",
     .example = {{"brightness_factor", 1.3}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<FixedPixelOp>("AdjustBrightness",

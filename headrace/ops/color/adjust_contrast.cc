@@ -35,8 +35,8 @@ const OpRecord kAdjustContrast{
         "Adjusts contrast: blends an image with its mean gray, or extrapolates away from it.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
         "unchanged, and so are masks. It needs the mean of the whole image, so earlier transforms "
-        "are executed first, which adds a pass. Above 65,793 pixels torch rounds its mean in "
-        "another order, and values may differ by 1.",
+        "are executed first, which adds a pass. Above 65,793 pixels torch sums the mean in a "
+        "different order, and values may differ by 1.",
     .page = {.section = "Color transforms", .step = "T.AdjustContrast(1.8)"},
     .params = {{.name = "contrast_factor",
                 .type = ParamType::kFloat,
@@ -46,7 +46,7 @@ const OpRecord kAdjustContrast{
                arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_contrast on tensors of up to 65,793 pixels, or on Pillow's "
-        "images, bit for bit; float32 to 1e-6, since torch sums its mean in another order",
+        "images, bit for bit; float32 within 1e-6, since torch sums its mean in a different order",
     .example = {{"contrast_factor", 0.6}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<AdjustContrast>(arguments.number("contrast_factor"),

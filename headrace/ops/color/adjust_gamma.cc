@@ -36,7 +36,7 @@ const OpRecord kAdjustGamma{
     .page = {.section = "Color transforms", .step = "T.AdjustGamma(0.5)"},
     .params = {{.name = "gamma",
                 .type = ParamType::kFloat,
-                .doc = "Above 1 dark values become darker, below 1 lighter.",
+                .doc = "Above 1 makes dark regions darker; below 1, lighter.",
                 .required = true,
                 .minimum = 0},
                {.name = "gain",
@@ -46,8 +46,8 @@ const OpRecord kAdjustGamma{
                 .minimum = 0},
                arithmetic_param()},
     .oracle =
-        "torchvision v2's adjust_gamma on Pillow's images, bit for bit, or on tensors, within "
-        "one level in 1 of 50,000 entries; float32 to 1e-6",
+        "torchvision v2's adjust_gamma on Pillow images, bit for bit, or on tensors, within "
+        "one level in 1 of 50,000 entries; float32 within 1e-6",
     .example = {{"gamma", 0.7}, {"gain", 1.1}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       const double gamma = arguments.number("gamma"), gain = arguments.number("gain");

@@ -23,7 +23,7 @@ const OpRecord kAdjustHue{
                 .minimum = -0.5,
                 .maximum = 0.5},
                arithmetic_param()},
-    .oracle = "torchvision v2's adjust_hue on tensors, or on Pillow's images, bit for bit",
+    .oracle = "torchvision v2's adjust_hue on tensors, or on Pillow images, bit for bit",
     .example = {{"hue_factor", 0.2}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<FixedPixelOp>(

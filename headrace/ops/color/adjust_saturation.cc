@@ -20,7 +20,7 @@ const OpRecord kAdjustSaturation{
                 .required = true,
                 .minimum = 0},
                arithmetic_param()},
-    .oracle = "torchvision v2's adjust_saturation on tensors, or on Pillow's images, bit for bit",
+    .oracle = "torchvision v2's adjust_saturation on tensors, or on Pillow images, bit for bit",
     .example = {{"saturation_factor", 1.7}},
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {
       return std::make_unique<FixedPixelOp>(

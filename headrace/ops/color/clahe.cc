@@ -222,7 +222,7 @@ const OpRecord kClaheRecord{
           .type = ParamType::kString,
           .doc = "For color images: \"luma\" equalizes their luma (Pillow's gray) and adds its "
                  "change to each channel, which keeps color differences; \"each\" equalizes each "
-                 "channel by itself.",
+                 "channel separately.",
           .fallback = std::string("luma"),
           .choices = {"luma", "each"}},
          probability_param("Probability of changing a record's images.")},

@@ -105,7 +105,7 @@ const OpRecord kColorJitter{
                arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_brightness, _contrast (up to 65,793 pixels), _saturation and "
-        "_hue on tensors, or on Pillow's images, bit for bit; contrast of float32 to 1e-6; "
+        "_hue on tensors, or on Pillow images, bit for bit; contrast of float32 within 1e-6; "
         "factors and order in distribution",
     .example = {{"brightness", 0.4}, {"contrast", 0.4}, {"saturation", 0.4}, {"hue", 0.1}},
     .random = true,

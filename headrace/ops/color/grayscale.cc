@@ -26,7 +26,7 @@ const OpRecord kGrayscale{
     .page = {.section = "Color transforms", .step = "T.Grayscale(3)"},
     .params = {{.name = "num_output_channels",
                 .type = ParamType::kInt,
-                .doc = "1, or 3 for models that need three.",
+                .doc = "Number of channels: 1, or 3 for models that need three.",
                 .fallback = int64_t{1},
                 .minimum = 1,
                 .maximum = 3},

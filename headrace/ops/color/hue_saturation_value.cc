@@ -149,8 +149,8 @@ Param gain_param(std::string_view name, std::string_view doc, double fallback) {
 const OpRecord kRandomHSV{
     .name = "RandomHSV",
     .doc =
-        "Rotates the hue and scales saturation and value of an image at random, as for training "
-        "YOLO.\n\n"
+        "Rotates the hue and scales saturation and value of an image at random, as in YOLO "
+        "training.\n\n"
         "Images of three channels, (3, H, W), uint8; shape and dtype are unchanged, and so are "
         "masks. HSV is OpenCV's, as in HueSaturationValue. Gray pixels stay gray.",
     .page = {.section = "Color transforms", .step = "T.RandomHSV(0.1, 0.7, 0.4)"},

@@ -26,14 +26,14 @@ class RandomAutocontrast final : public RandomPixelOp {
 const OpRecord kRandomAutocontrast{
     .name = "RandomAutocontrast",
     .doc =
-        "Stretches the values of each channel to 0 to 255, with probability p.\n\n"
+        "Stretches each channel to the full range, 0 to 255, with probability p.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
         "unchanged, and so are masks. It needs statistics of the whole image, so earlier "
         "transforms are executed first, which adds a pass.",
     .page = {.section = "Color transforms", .step = "T.RandomAutocontrast(1.0)"},
     .params = {probability_param("Probability of stretching a record's images."),
                arithmetic_param()},
-    .oracle = "torchvision v2's autocontrast on tensors, or on Pillow's images, bit for bit",
+    .oracle = "torchvision v2's autocontrast on tensors, or on Pillow images, bit for bit",
     .example = {{"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

@@ -32,7 +32,7 @@ const OpRecord kRandomGrayscale{
     .page = {.section = "Color transforms", .step = "T.RandomGrayscale(1.0)"},
     .params = {probability_param("Probability of converting a record's images to gray.", 0.1),
                arithmetic_param()},
-    .oracle = "torchvision v2's rgb_to_grayscale on tensors, or on Pillow's images, bit for bit",
+    .oracle = "torchvision v2's rgb_to_grayscale on tensors, or on Pillow images, bit for bit",
     .example = {{"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

@@ -85,7 +85,7 @@ const OpRecord kRandomPhotometricDistort{
     .name = kDistort,
     .doc =
         "Changes brightness, contrast, saturation, hue and the order of channels, each with "
-        "probability p, as for training SSD.\n\n"
+        "probability p, as in SSD training.\n\n"
         "Images of one or three channels, (C, H, W), uint8 or float32; shape and dtype are "
         "unchanged, and so are masks. Contrast, if drawn, needs the mean of the whole image, which "
         "adds a pass.",
@@ -100,7 +100,7 @@ const OpRecord kRandomPhotometricDistort{
                probability_param("Probability of each of the five changes."), arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_brightness, _contrast (up to 65,793 pixels), _saturation, _hue "
-        "and permute_channels, bit for bit; contrast of float32 to 1e-6; random factors in "
+        "and permute_channels, bit for bit; contrast of float32 within 1e-6; random factors in "
         "distribution",
     .example = {{"p", 0.8}},
     .random = true,

@@ -16,7 +16,8 @@ namespace {
 const ErrorCode kMasksElsewhere{
     "HR0517", ErrorKind::kData, "masks do not match their image",
     "CopyPaste cuts out instances by their masks, (rows, H, W), but these differ from the record's "
-    "image in height or width. The files were mixed up, or the masks were made for another size."};
+    "image in height or width. The files were mixed up, or the masks were made for a different "
+    "size."};
 
 constexpr int kBlend = 2;  // pixels around a pasted instance that are blended in with it
 
@@ -266,14 +267,15 @@ class CopyPaste final : public PictureOp {
 const OpRecord kCopyPaste{
     .name = "CopyPaste",
     .doc =
-        "Pastes instances of another record of the epoch onto this one, by their masks (simple "
-        "copy-paste).\n\n"
-        "Images and masks, (C, H, W), uint8, of one size, with instance masks, (rows, H, W), uint8 "
-        "or bool, 0 outside the instance; sizes are unchanged. The other record is resized to this "
-        "one's size. Of its n instances, n are drawn with replacement, and each distinct one is "
-        "pasted once. Hidden pixels are removed from the record's own masks, and boxes, (rows, 4), "
-        "shrink to what remains visible. Rows of both records are concatenated, with those of "
-        "their row group: first the record's own that are still visible, then the pasted ones.",
+        "Pastes instances from another record of the epoch onto this one, using their masks "
+        "(simple copy-paste).\n\n"
+        "Images and masks, (C, H, W), uint8, of the same size, with instance masks, (rows, H, W), "
+        "uint8 or bool, 0 outside the instance; sizes are unchanged. The other record is resized "
+        "to this one's size. Of its n instances, n are drawn with replacement, and each distinct "
+        "one is pasted once. Hidden pixels are removed from the record's own masks, and boxes, "
+        "(rows, 4), shrink to what remains visible. Rows of both records, in all fields of the row "
+        "group, are concatenated: first the record's own that are still visible, then the pasted "
+        "ones.",
     .page = {.unseen = "it needs instance masks: [detection](detection.md)"},
     .params =
         {{.name = "p",

@@ -160,16 +160,15 @@ class EncodeBoxes final : public RowOp {
 const OpRecord kEncodeBoxes{
     .name = "EncodeBoxes",
     .doc =
-        "Assigns each anchor of a single-shot detector its training box and label: SSD's "
-        "default boxes.\n\n"
-        "Boxes, (rows, 4), float32, in pixels or normalized like the anchors, become (anchors, "
-        "4); the other fields of the row group get one row per anchor (labels become "
-        "(anchors,)), so that batches are dense. Each box gets its best anchor; every other "
-        "anchor takes its best box if their IoU is above criteria. The result has (center, "
-        "width, height) of the assigned box, or of the anchor itself if none is assigned; with "
-        "offset it has the offsets that a network should predict, 0 if none is assigned. Rows "
-        "of unassigned anchors are 0 in the other fields, so class labels should begin at 1. A "
-        "box without area gets no anchor.",
+        "Assigns a target box and label to each anchor of a single-shot detector (SSD's default "
+        "boxes).\n\n"
+        "Boxes, (rows, 4), float32, in pixels or normalized like the anchors, become (anchors, 4); "
+        "the other fields of the row group get one row per anchor (labels become (anchors,)), so "
+        "that batches are dense. Each box gets its best anchor; every other anchor takes its best "
+        "box if their IoU is above criteria. The result has (center, width, height) of the "
+        "assigned box, or of the anchor itself if none is assigned; with offset it has the offsets "
+        "that a network should predict, 0 if none is assigned. Rows of unassigned anchors are 0 in "
+        "the other fields, so class labels should begin at 1. A box without area gets no anchor.",
     .page = {.unseen = "its boxes are network targets: [detection](detection.md)"},
     .params = {{.name = "anchors",
                 .type = ParamType::kFloats,
@@ -190,13 +189,13 @@ const OpRecord kEncodeBoxes{
                 .fallback = false},
                {.name = "scale",
                 .type = ParamType::kFloat,
-                .doc = "With offset: boxes and anchors are multiplied by it first.",
+                .doc = "With offset: factor by which boxes and anchors are multiplied first.",
                 .fallback = 1.0,
                 .minimum = 1e-6,
                 .maximum = 1e6},
                {.name = "means",
                 .type = ParamType::kFloats,
-                .doc = "With offset: subtracted from the four offsets.",
+                .doc = "With offset: values subtracted from the four offsets.",
                 .fallback = std::vector<double>{0, 0, 0, 0},
                 .min_count = 4,
                 .max_count = 4},

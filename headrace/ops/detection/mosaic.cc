@@ -184,8 +184,8 @@ const OpRecord kMosaic{
         "Images and masks, (C, H, W), uint8, become (C, 2 size[0], 2 size[1]): the record's own "
         "image at the top left of the center, the others at the top right, bottom left and bottom "
         "right, each resized to fit into size, touching the center and clipped at the canvas. "
-        "Boxes, (rows, 4), follow their images, and the rows of all four are concatenated, with "
-        "those of their row group; other fields are the record's own. A RandomAffine or a crop "
+        "Boxes, (rows, 4), follow their images, and the rows of all four, in all fields of the row "
+        "group, are concatenated; other fields are the record's own. A RandomAffine or a crop "
         "after it restores the usual size; then only the visible part of each image is decoded.",
     .page = {.section = "Detection transforms", .step = "T.Mosaic((100, 130))"},
     .params =
@@ -218,9 +218,9 @@ const OpRecord kMosaic{
          {.name = "mix_within",
           .type = ParamType::kInt,
           .doc =
-              "Draw the other records from the last this many positions before the record's own, "
-              "as other loaders draw from recently decoded images. Each image is then decoded "
-              "once, whole, and kept for reuse. None: draw from the whole epoch.",
+              "Draw the other records from this many positions before the record's own, as other "
+              "loaders draw from recently decoded images. Each image is then decoded once, whole, "
+              "and kept for reuse. None: draw from the whole epoch.",
           .minimum = 1,
           .maximum = 1 << 20}},
     .oracle =

@@ -223,10 +223,10 @@ Param bbox_count_param(std::string_view name, std::string_view doc, int64_t fall
 const OpRecord kRandomBBoxCrop{
     .name = kBBoxCrop,
     .doc =
-        "Crops a record's images to a random window with enough overlap with its boxes, by "
-        "DALI's rules.\n\n"
-        "Images and masks, (C, H, W), any dtype, of one size, with boxes in pixels, (rows, 4). "
-        "A threshold is drawn, then windows, with sizes relative to the image, until one "
+        "Crops a record's images to a random window that overlaps its boxes enough, by DALI's "
+        "rules.\n\n"
+        "Images and masks, (C, H, W), any dtype, of the same size, with boxes in pixels, (rows, "
+        "4). A threshold is drawn, then windows, with sizes relative to the image, until one "
         "overlaps boxes by that much and keeps at least one box. After num_attempts windows "
         "another threshold is drawn. An image without boxes, or with a box of zero area, is "
         "unchanged. Boxes outside of the window are dropped, with the rows that belong to them. "

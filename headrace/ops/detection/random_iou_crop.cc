@@ -160,14 +160,13 @@ Param number(std::string_view name, std::string_view doc, double fallback, doubl
 const OpRecord kRandomIoUCrop{
     .name = "RandomIoUCrop",
     .doc =
-        "Crops a record's images to a random window with enough overlap with a box (SSD's "
-        "crop).\n\n"
-        "Images and masks, (C, H, W), any dtype, of one size, with boxes in pixels, (rows, 4). "
-        "An IoU is drawn from sampler_options; 1 or more leaves the image unchanged. Then "
+        "Crops a record's images to a random window that overlaps a box enough (SSD's crop).\n\n"
+        "Images and masks, (C, H, W), any dtype, of the same size, with boxes in pixels, (rows, "
+        "4). An IoU is drawn from sampler_options; 1 or more leaves the image unchanged. Then "
         "windows are drawn until one contains the center of a box with at least that IoU; after "
-        "`trials` windows another IoU is drawn. An image without boxes is unchanged. Boxes "
-        "whose center is outside of the window are dropped, with the rows that belong to them. "
-        "The window is drawn before decoding, and only the window is decoded.",
+        "`trials` windows another IoU is drawn. An image without boxes is unchanged. Boxes whose "
+        "center is outside of the window are dropped, with the rows that belong to them. The "
+        "window is drawn before decoding, and only the window is decoded.",
     .page = {.section = "Detection transforms",
              .step = "T.RandomIoUCrop(sampler_options=[0.1, 0.3, 0.5])"},
     .params =

@@ -113,10 +113,10 @@ const OpRecord kRandomSizedBBoxSafeCrop{
     .name = "RandomSizedBBoxSafeCrop",
     .doc =
         "Crops a record's images to a random window that contains all boxes, and resizes it.\n\n"
-        "Images and masks, (C, H, W), any dtype, of one size, with boxes in pixels, become (C, "
-        "size[0], size[1]); the dtype is unchanged. On each axis the window begins anywhere "
-        "before the first box and ends anywhere after the last one. No row is dropped. The crop "
-        "of an image without boxes keeps the image's aspect ratio. The window is drawn before "
+        "Images and masks, (C, H, W), any dtype, of the same size, with boxes in pixels, become "
+        "(C, size[0], size[1]); the dtype is unchanged. On each axis the window begins anywhere "
+        "before the first box and ends anywhere after the last one. No row is dropped. The crop of "
+        "an image without boxes keeps the image's aspect ratio. The window is drawn before "
         "decoding, and only the window is decoded.",
     .page = {.section = "Detection transforms", .step = "T.RandomSizedBBoxSafeCrop((120, 160))"},
     .params =

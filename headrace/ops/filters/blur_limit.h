@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameter blur_limit of MedianBlur and MotionBlur: the edge of the neighborhood, an odd
-// number that is drawn.
+// The parameter blur_limit of MedianBlur and MotionBlur: the range of odd numbers from which the
+// kernel size is drawn.
 #pragma once
 
 #include <string_view>
@@ -16,9 +16,8 @@ inline Param blur_limit_param() {
       .name = "blur_limit",
       .type = ParamType::kInts,
       .doc =
-          "Smallest and largest edge of the neighborhood in pixels, both odd and included; each "
-          "odd number in between is equally probable. One number is the largest; the smallest "
-          "is then 3.",
+          "Smallest and largest kernel size in pixels, both odd and inclusive; each odd size in "
+          "between is equally probable. One number is the largest; the smallest is then 3.",
       .fallback = std::vector<int64_t>{3, 7},
       .minimum = 3,
       .maximum = kWidestBlur,

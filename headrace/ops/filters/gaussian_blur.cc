@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GaussianBlur: replaces each pixel by a Gaussian-weighted mean of its neighborhood.
+// GaussianBlur: replaces each pixel with a Gaussian-weighted mean of its neighborhood.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -190,7 +190,7 @@ const OpRecord kGaussianBlur{
                 .max_count = 2}},
     .oracle =
         "torchvision v2's gaussian_blur: fewer than 1 value in 10,000 differs, by 1 (torch sums "
-        "in another order); float32 to 4e-6 of the largest value",
+        "in a different order); float32 within 4e-6 of the largest value",
     .example = {{"kernel_size", int64_t{5}}, {"sigma", std::vector<double>{0.5, 2.0}}},
     .random = true,
     .make = make_gaussian_blur};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MedianBlur: replaces each sample by the median of its square neighborhood.
+// MedianBlur: replaces each sample with the median of its square neighborhood.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -73,7 +73,7 @@ class MedianBlur final : public WholeImageOp {
 const OpRecord kMedianBlur{
     .name = "MedianBlur",
     .doc =
-        "Replaces each sample by the median of its square neighborhood, with probability p.\n\n"
+        "Replaces each sample with the median of its square neighborhood, with probability p.\n\n"
         "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged, and "
         "so are masks. Each channel has its own medians; borders repeat the outermost pixels. "
         "Earlier transforms are rendered first, which adds a pass over the image.",

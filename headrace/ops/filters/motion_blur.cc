@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MotionBlur: replaces each sample by the mean along a line, as if the camera moved.
+// MotionBlur: replaces each sample with the mean along a line, as if the camera moved.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -114,7 +114,7 @@ const OpRecord kMotionBlur{
                 .type = ParamType::kBool,
                 .doc =
                     "Whether the middle of the line may be shifted from the pixel's center, by up "
-                    "to a quarter of the edge.",
+                    "to a quarter of the kernel size.",
                 .fallback = true},
                {.name = "angle_range",
                 .type = ParamType::kFloats,
@@ -126,8 +126,8 @@ const OpRecord kMotionBlur{
                 .max_count = 2},
                {.name = "direction_range",
                 .type = ParamType::kFloats,
-                .doc = "Range of the line's direction: -1 ends at the pixel, 1 starts at it, 0 is "
-                       "centered on it.",
+                .doc = "Range of the line's direction: at -1 it ends at the pixel, at 1 it starts "
+                       "there, at 0 it is centered.",
                 .fallback = std::vector<double>{-1, 1},
                 .minimum = -1,
                 .maximum = 1,

@@ -41,15 +41,15 @@ const OpRecord kRandomAdjustSharpness{
         {{.name = "sharpness_factor",
           .type = ParamType::kFloat,
           .doc =
-              "0 is the blurred image, 1 changes nothing, 2 is as much sharper as 0 is blurrier.",
+              "0 is the blurred image, 1 changes nothing, 2 sharpens as much as 0 blurs.",
           .required = true,
           .minimum = 0},
          probability_param("Probability of sharpening a record's images."),
          arithmetic_param()},
     .oracle =
-        "torchvision v2's adjust_sharpness on tensors, or on Pillow's images, bit for bit; float32 "
+        "torchvision v2's adjust_sharpness on tensors, or on Pillow images, bit for bit; float32 "
         "to "
-        "1e-6 of the largest value times the factor (torch sums in another order)",
+        "1e-6 of the largest value times the factor (torch sums in a different order)",
     .example = {{"sharpness_factor", 2.0}, {"p", 0.9}},
     .random = true,
     .make = [](const Arguments& arguments) -> std::unique_ptr<Op> {

@@ -52,8 +52,8 @@ const OpRecord kCenterCrop{
     .doc =
         "Crops a record's images at their center.\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype is "
-        "unchanged. An image that is smaller is padded with 0 first, the odd pixel at the right "
-        "and the bottom.",
+        "unchanged. A smaller image is padded with 0 first, with the odd pixel on the right and at "
+        "the bottom.",
     .page = {.section = "Geometric transforms", .step = "T.CenterCrop((120, 120))"},
     .params = {size_param()},
     .oracle = "torchvision v2's CenterCrop, bit for bit",

@@ -43,12 +43,12 @@ const OpRecord kCornerCrop{
     .doc =
         "Crops a record's images at a corner.\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype is "
-        "unchanged. A smaller image is an error (HR0502). FiveCrop and TenCrop consist of these.",
+        "unchanged. A smaller image is an error (HR0502). FiveCrop and TenCrop are made of these.",
     .page = {.unseen = "see FiveCrop"},
     .params = {size_param(),
                {.name = "corner",
                 .type = ParamType::kString,
-                .doc = "Which one.",
+                .doc = "The corner to crop at.",
                 .fallback = std::string("top_left"),
                 .choices = {"top_left", "top_right", "bottom_left", "bottom_right"}}},
     .oracle = "torchvision v2's five_crop, bit for bit",

@@ -37,7 +37,7 @@ Param cropped_field_param() {
 const OpRecord kFiveCrop{
     .name = "FiveCrop",
     .doc =
-        "Replaces an image by its four corners and its center.\n\n"
+        "Replaces an image with its four corners and its center.\n\n"
         "The fields top_left, top_right, bottom_left, bottom_right and center, in this order, "
         "each (C, size[0], size[1]), replace the field, like a Fork; later transforms apply to "
         "all of them. A smaller image is an error (HR0502).",
@@ -53,7 +53,7 @@ const Register<OpRecord> registered_five_crop(kFiveCrop);
 const OpRecord kTenCrop{
     .name = "TenCrop",
     .doc =
-        "Replaces an image by its four corners and its center, and those of its mirror image.\n\n"
+        "Replaces an image with its four corners and its center, and those of its mirror image.\n\n"
         "Gives the fields of FiveCrop, then those of the mirrored image, top_left_mirrored to "
         "center_mirrored. A smaller image is an error (HR0502).",
     .page = {.unseen = "it splits a field into several: [fields](fields.md)"},

@@ -109,7 +109,7 @@ const OpRecord kLetterbox{
     .page = {.section = "Detection transforms", .step = "T.Letterbox((150, 150))"},
     .params = {{.name = "size",
                 .type = ParamType::kInts,
-                .doc = "Pixels: one number for a square, or (height, width).",
+                .doc = "Size in pixels: one number for a square, or (height, width).",
                 .fallback = int64_t{640},
                 .minimum = 1,
                 .maximum = 1 << 16,

@@ -99,7 +99,7 @@ const OpRecord kRandomCrop{
     .doc =
         "Crops a record's images at a random position, the same for all of them.\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype is "
-        "unchanged. All images of a record must have one size. Every position is equally "
+        "unchanged. All images of a record must have the same size. Every position is equally "
         "probable. An image that is smaller than the crop is a data error unless pad_if_needed.",
     .page = {.section = "Geometric transforms", .step = "T.RandomCrop((120, 150))"},
     .params = {size_param(),

@@ -143,7 +143,7 @@ const OpRecord kRandomResize{
                edge("max_size", "Exclusive upper limit, as in torchvision."), interpolation_param(),
                antialias_param()},
     .oracle =
-        "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; sizes "
+        "Pillow's resize, or torch's interpolate(antialias=False) on tensors, bit for bit; sizes "
         "as "
         "torchvision v2's in distribution",
     .example = {{"min_size", int64_t{4}}, {"max_size", int64_t{9}}},
@@ -173,7 +173,7 @@ const OpRecord kRandomShortestSize{
                interpolation_param(),
                antialias_param()},
     .oracle =
-        "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; sizes "
+        "Pillow's resize, or torch's interpolate(antialias=False) on tensors, bit for bit; sizes "
         "as "
         "torchvision v2's in distribution",
     .example = {{"min_size", std::vector<int64_t>{4, 6, 9}}, {"max_size", int64_t{8}}},
@@ -211,7 +211,7 @@ const OpRecord kScaleJitter{
          interpolation_param(),
          antialias_param()},
     .oracle =
-        "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; sizes "
+        "Pillow's resize, or torch's interpolate(antialias=False) on tensors, bit for bit; sizes "
         "as "
         "torchvision v2's in distribution",
     .example = {{"target_size", std::vector<int64_t>{9, 12}}},

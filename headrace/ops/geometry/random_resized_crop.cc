@@ -45,11 +45,11 @@ std::unique_ptr<Op> make_random_resized_crop(const Arguments& arguments) {
 const OpRecord kRandomResizedCrop{
     .name = "RandomResizedCrop",
     .doc =
-        "Crops a random part of a record's images and resizes it, the same part for all.\n\n"
+        "Crops the same random part of all of a record's images and resizes it.\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, size[0], size[1]); the dtype is "
-        "unchanged. All images of a record must have one size. The window's fraction of the area "
-        "is uniform in scale, its width / height log-uniform in ratio; after ten draws that do not "
-        "fit, the largest central window with an allowed ratio is used.",
+        "unchanged. All images of a record must have the same size. The window's fraction of the "
+        "area is uniform in scale, its width / height log-uniform in ratio; after ten draws that "
+        "do not fit, the largest central window with an allowed ratio is used.",
     .page = {.section = "Geometric transforms", .step = "T.RandomResizedCrop((150, 150))"},
     .params = {size_param("Pixels after the resize: one number for a square, or (height, width)."),
                {.name = "scale",
@@ -71,7 +71,7 @@ const OpRecord kRandomResizedCrop{
                interpolation_param(),
                antialias_param()},
     .oracle =
-        "Pillow's crop and resize, or torch's interpolate(antialias=False) of tensors, bit "
+        "Pillow's crop and resize, or torch's interpolate(antialias=False) on tensors, bit "
         "for bit; windows as torchvision v2's in distribution",
     .example = {{"size", std::vector<int64_t>{3, 4}}},
     .random = true,

@@ -58,9 +58,9 @@ std::unique_ptr<Op> make_random_zoom_out(const Arguments& arguments) {
 const OpRecord kRandomZoomOut{
     .name = "RandomZoomOut",
     .doc =
-        "Puts a record's images at a random position on a larger canvas, with probability p "
-        "(SSD's expansion).\n\n"
-        "Images and masks, (C, H, W), any dtype, of one size; both edges grow by one factor, "
+        "Puts a record's images at a random position on a larger canvas, with probability p (SSD's "
+        "expansion).\n\n"
+        "Images and masks, (C, H, W), any dtype, of the same size; both edges grow by one factor, "
         "uniform in side_range, and are truncated to whole pixels.",
     .page = {.section = "Detection transforms",
              .step = "T.RandomZoomOut(114, side_range=(1.5, 2.5), p=1.0)"},

@@ -128,7 +128,7 @@ const OpRecord kResize{
           .maximum = 1 << 16},
          antialias_param()},
     .oracle =
-        "Pillow's resize, or torch's interpolate(antialias=False) of tensors, bit for bit; "
+        "Pillow's resize, or torch's interpolate(antialias=False) on tensors, bit for bit; "
         "sizes as torchvision v2's",
     .example = {{"size", int64_t{4}}, {"max_size", int64_t{5}}},
     .make = make_resize};

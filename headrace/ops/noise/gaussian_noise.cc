@@ -76,7 +76,7 @@ const OpRecord kGaussianNoise{
     .page = {.section = "Sharpness, blur and noise", .step = "T.GaussianNoise(0.0, 0.2)"},
     .params = {{.name = "mean",
                 .type = ParamType::kFloat,
-                .doc = "Mean of the noise, where white is 1 (255 of uint8).",
+                .doc = "Mean of the noise, where white is 1 (255 for uint8).",
                 .fallback = 0.0,
                 .minimum = -100,
                 .maximum = 100},

@@ -79,15 +79,15 @@ const OpRecord kGridDropout{
     .params =
         {{.name = "ratio",
           .type = ParamType::kFloat,
-          .doc = "Edge of a hole / edge of a cell; each cell has at least one pixel inside the "
-                 "hole and one outside.",
+          .doc = "Edge of a hole, as a fraction of the cell's edge; each cell has at least one "
+                 "pixel inside the hole and one outside.",
           .fallback = 0.5,
           .minimum = 0,
           .maximum = 1},
          {.name = "random_offset",
           .type = ParamType::kBool,
-          .doc = "Whether the grid begins at a random position within a cell, or at the image's "
-                 "corner.",
+          .doc = "Whether the grid begins at a random position within a cell; otherwise at the "
+                 "image's corner.",
           .fallback = true},
          {.name = "unit_size_range",
           .type = ParamType::kInts,

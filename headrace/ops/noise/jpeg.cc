@@ -48,9 +48,9 @@ const OpRecord kJpeg{
     .name = "JPEG",
     .doc =
         "Adds the artifacts of JPEG compression at a fixed or random quality.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged, and "
-        "so are masks. Colors lose half of their resolution (4:2:0). Earlier transforms are "
-        "rendered first, which adds a pass over the image.",
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged, and so "
+        "are masks. Chroma has half the resolution (4:2:0). Earlier transforms are rendered first, "
+        "which adds a pass over the image.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.JPEG((3, 10))"},
     .params = {{.name = "quality",
                 .type = ParamType::kInts,

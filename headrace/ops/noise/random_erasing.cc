@@ -128,7 +128,7 @@ const OpRecord kRandomErasing{
                 .max_count = kMaxChannels},
                {.name = "inplace",
                 .type = ParamType::kBool,
-                .doc = "Accepted for compatibility with torchvision; without effect.",
+                .doc = "Accepted for compatibility with torchvision; has no effect.",
                 .fallback = false}},
     .oracle =
         "torchvision v2's erase on tensors, bit for bit; rectangles and noise in distribution",

@@ -43,9 +43,9 @@ class PatchCoordinates final : public Op {
 const OpRecord kPatchCoordinates{
     .name = "PatchCoordinates",
     .doc =
-        "Replaces a record's images by the positions (y, x) of their patches.\n\n"
+        "Replaces a record's images with the positions (y, x) of their patches.\n\n"
         "Images, (C, H, W), become int64 (patches, 2), in the order of the patches of Patchify "
-        "with the same arguments. Nothing is decoded. T.Fork gives a record both: "
+        "with the same arguments. Nothing is decoded. For both in one record, use T.Fork: "
         "T.Fork(\"image\", patches=[..., T.Patchify(16)], coordinates=[T.PatchCoordinates(16)]).",
     .page = {.unseen = "its result is not an image: [vision-language models](vision-language.md)"},
     .params = patch_params(),

@@ -31,9 +31,9 @@ std::vector<Param> patch_params() {
            .maximum = 4096},
           {.name = "layout",
            .type = ParamType::kString,
-           .doc = "\"naflex\": patches row by row, values by y, x, channel. \"qwen2-vl\": patches "
-                  "in blocks of merge_size x merge_size, values by channel, frame, y, x, where an "
-                  "image is two equal frames.",
+           .doc = "\"naflex\": patches row by row, values in the order y, x, channel. "
+                  "\"qwen2-vl\": patches in blocks of merge_size x merge_size, values in the order "
+                  "channel, frame, y, x, with two equal frames per image.",
            .fallback = std::string("naflex"),
            .choices = {"naflex", "qwen2-vl"}},
           {.name = "merge_size",

@@ -109,8 +109,8 @@ const OpRecord kPatchify{
         "Divides a record's images into square patches, one row of numbers each.\n\n"
         "Images, (C, H, W), any dtype, become tensors (patches, patch_size * patch_size * C), or "
         "with layout=\"qwen2-vl\" (patches, C * 2 * patch_size * patch_size); the dtype is "
-        "unchanged. Put ToDtype and Normalize before it: they are done in the pass that decodes. "
-        "An image whose edges are not multiples of a patch is a bad record (HR0590). Images "
+        "unchanged. Put ToDtype and Normalize before it: they then run in the pass that decodes. "
+        "An image whose edges are not multiples of patch_size is a bad record (HR0590). Images "
         "differ in their number of patches, so batches need the loader's ragged=\"pad\" or "
         "\"packed\". PatchCoordinates gives the patches' positions.",
     .page = {.unseen = "its result is not an image: [vision-language models](vision-language.md)"},

@@ -65,10 +65,10 @@ const OpRecord kRandomResizedCropToSequence{
         "Crops a random part of a record's images and resizes it to whole patches (NaFlex).\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, h, w), both multiples of patch_size, "
         "with at most max_seq_len patches; the dtype is unchanged. All images of a record must "
-        "have one size. The window's share of the area is uniform in scale, and its width / height "
-        "that of the image times a factor that is log-uniform in ratio; after ten draws that do "
-        "not fit, the largest central window of an allowed ratio is taken. The window's aspect "
-        "ratio is kept up to the rounding.",
+        "have the same size. The window's fraction of the area is uniform in scale, and its width "
+        "/ height that of the image times a factor that is log-uniform in ratio; after ten draws "
+        "that do not fit, the largest central window with an allowed ratio is used. The window's "
+        "aspect ratio is kept up to the rounding.",
     .page = {.section = "Native resolution",
              .step = "T.RandomResizedCropToSequence(patch_size=16, max_seq_len=64)"},
     .params = {sequence_patch_param(),

@@ -46,7 +46,8 @@ const OpRecord kResizeToSequence{
         "Resizes a record's images to whole patches, at most max_seq_len of them (NaFlex).\n\n"
         "Images and masks, (C, H, W), any dtype, become (C, h, w), both multiples of patch_size; "
         "the dtype is unchanged. The aspect ratio is kept up to the rounding; small images are "
-        "enlarged, unless max_ratio=1. Patchify, or a network with native resolution, follows.",
+        "enlarged, unless max_ratio=1. Use it before Patchify, or for networks that accept native "
+        "resolutions.",
     .page = {.section = "Native resolution",
              .step = "T.ResizeToSequence(patch_size=16, max_seq_len=64)"},
     .params = {sequence_patch_param(),

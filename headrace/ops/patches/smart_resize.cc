@@ -122,8 +122,7 @@ const OpRecord kSmartResize{
          {.name = "max_pixels",
           .type = ParamType::kInt,
           .doc =
-              "Maximum number of pixels; larger images are reduced, but each edge keeps at least "
-              "one factor.",
+              "Maximum number of pixels; larger images are reduced, but no edge below factor.",
           .fallback = int64_t{14 * 14 * 4 * 1280},
           .minimum = 1,
           .maximum = 1 << 28},

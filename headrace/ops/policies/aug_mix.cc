@@ -164,10 +164,10 @@ const OpRecord kAugMix{
     .name = "AugMix",
     .doc =
         "Mixes an image with the results of chains of random operations.\n\n"
-        "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged. "
-        "Boxes, keypoints and masks are rejected, since each chain moves the image differently. "
-        "Every chain renders the image again. torchvision converts Pillow images to tensors "
-        "first, so arithmetic=\"torch\" equals its result for both.",
+        "Images of one or three channels, (C, H, W), uint8; shape and dtype are unchanged. Boxes, "
+        "keypoints and masks are rejected, since each chain moves the image differently. Every "
+        "chain renders the image again. torchvision converts Pillow images to tensors first, so "
+        "arithmetic=\"torch\" gives its result for both.",
     .page = {.section = "Automatic augmentation", .step = "T.AugMix(5)", .boxes = false},
     .params = aug_mix_params(),
     .oracle =

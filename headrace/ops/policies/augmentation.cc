@@ -191,8 +191,8 @@ std::vector<Param> with_augment_params(std::vector<Param> own, std::string_view 
     if (param.name != "fill") continue;
     param.fallback = {};
     param.doc =
-        "Fill for areas outside the image: one number, or one per channel, from 0 to 255. "
-        "None: 0, without a soft edge where \"bilinear\" would mix it in.";
+        "Fill for areas outside the image: one number, or one per channel, from 0 to 255. None: 0, "
+        "which \"bilinear\" does not blend into edges.";
   }
   return params;
 }

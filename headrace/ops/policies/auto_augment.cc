@@ -167,7 +167,7 @@ const OpRecord kAutoAugment{
                                     .choices = {"imagenet", "cifar10", "svhn"}}},
                                   "nearest"),
     .oracle =
-        "torchvision v2's AutoAugment on tensors, or on Pillow's images: the same pixels for the "
+        "torchvision v2's AutoAugment on tensors, or on Pillow images: the same pixels for the "
         "same pair and signs, which are drawn from the same distribution",
     .example = {{"fill", int64_t{9}}, {"mask_fill", int64_t{1}}},
     .random = true,

@@ -47,7 +47,7 @@ class RandAugment final : public AugmentOp {
 const OpRecord kRandAugment{
     .name = "RandAugment",
     .doc =
-        "Applies random operations out of fourteen, all with the same magnitude.\n\n"
+        "Applies num_ops random operations out of fourteen, all with the same magnitude.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype are "
         "unchanged. Boxes, masks and keypoints follow shears, translations and rotations, which "
         "torchvision does not support; operations on color and sharpness change images only. "
@@ -75,7 +75,7 @@ const OpRecord kRandAugment{
           .maximum = 1 << 20}},
         "nearest"),
     .oracle =
-        "torchvision v2's RandAugment on tensors, or on Pillow's images: the same pixels for the "
+        "torchvision v2's RandAugment on tensors, or on Pillow images: the same pixels for the "
         "same operations, which are drawn from the same distribution",
     .example = {{"fill", int64_t{9}}, {"mask_fill", int64_t{1}}},
     .random = true,

@@ -344,16 +344,16 @@ const OpRecord kTimmAugment{
     .doc =
         "Applies the augmentation policy specified by one of timm's strings.\n\n"
         "Images of one or three channels, and masks, (C, H, W), uint8; shape and dtype are "
-        "unchanged. Boxes, masks and keypoints follow its moves; \"augmix\" mixes an image at "
-        "several positions, and rejects them. timm's create_transform sets fill to the dataset's "
-        "mean, (124, 116, 104) for ImageNet. A part of the string that timm does not know, or "
-        "silently ignores, is an error. Posterizing to 0 bits gives black, as in Pillow before 13; "
-        "later versions reject it.",
+        "unchanged. Boxes, masks and keypoints follow its geometric operations; \"augmix\" rejects "
+        "them, because it blends differently moved copies. timm's create_transform sets fill to "
+        "the dataset's mean, (124, 116, 104) for ImageNet. A part of the string that timm does not "
+        "know, or silently ignores, is an error. Posterizing to 0 bits gives black, as in Pillow "
+        "before 13; later versions reject it.",
     .page = {.section = "Automatic augmentation",
              .step = "T.TimmAugment(\"rand-m9-mstd0.5-inc1\")"},
     .params = timm_params(),
     .oracle =
-        "timm 1.0's auto_augment on Pillow's images: the same pixels for the same "
+        "timm 1.0's auto_augment on Pillow images: the same pixels for the same "
         "operations and levels, which are drawn from the same distributions",
     .example = {{"policy", std::string("rand-m9-mstd0.5-inc1")},
                 {"fill", int64_t{9}},

@@ -52,7 +52,7 @@ const OpRecord kTrivialAugmentWide{
                                     .maximum = 1 << 20}},
                                   "nearest"),
     .oracle =
-        "torchvision v2's TrivialAugmentWide on tensors, or on Pillow's images: the same pixels "
+        "torchvision v2's TrivialAugmentWide on tensors, or on Pillow images: the same pixels "
         "for the same operation and strength, which are drawn from the same distribution",
     .example = {{"fill", int64_t{9}}, {"mask_fill", int64_t{1}}},
     .random = true,

@@ -213,17 +213,15 @@ class AddNoiseFromSource final : public Op {
 const OpRecord kAddNoise{
     .name = "AddNoise",
     .doc =
-        "Adds noise to an audio clip, at a signal-to-noise ratio.\n\n"
-        "The noise comes from a dataset of noises, source=, or from another field of the "
-        "record: fields= then names both, the audio and its noise; the noise field is "
-        "unchanged. Audio, (channels, frames), keeps its shape. If the noise is longer, a "
-        "random segment of it is used; if shorter, it is an error, or repeated from a random "
-        "position. A mono noise is added to every channel, a noise with as many channels as the "
-        "audio channel by channel; silent noise adds nothing. The ratio holds for each "
-        "channel.\n\n"
-        "Each record draws its noise from source=, by its seed, epoch and position. Only that "
-        "segment of the noise file is decoded, and resampled to the audio clip's rate as by "
-        "Resample.",
+        "Adds noise to an audio clip, at a given signal-to-noise ratio.\n\n"
+        "The noise comes from a dataset of noises, source=, or from another field of the record: "
+        "fields= then names the audio and its noise; the noise field is unchanged. Audio, "
+        "(channels, frames), keeps its shape. A random segment of a longer noise is used; a "
+        "shorter one is an error, or is repeated from a random position. Mono noise is added to "
+        "every channel; noise with as many channels as the audio, channel by channel; silent noise "
+        "adds nothing. The ratio holds for each channel.\n\n"
+        "Each record's noise is drawn from source=, by seed, epoch and position. Only that segment "
+        "of the noise file is decoded, and resampled to the audio clip's rate as with Resample.",
     .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = {{.name = "snr",
                 .type = ParamType::kFloats,

@@ -42,7 +42,7 @@ class KaldiFbank final : public SpectralOp {
     if (!(hop >= 1) || hop > most || !(window >= 2) || window > most) {
       raise_invalid_argument("KaldiFbank", "a frame must have 2 to " +
                                                std::to_string(RealFft::kMaxSamples) +
-                                               " samples, and the next begin at least one later");
+                                               " samples, and the frame shift at least one");
     }
     const auto size = static_cast<int>(window);
     const auto padded = arguments.flag("round_to_power_of_two")
@@ -82,8 +82,8 @@ class KaldiFbank final : public SpectralOp {
     if (highest <= 0) highest += half;
     if (!(lowest < highest) || !(highest <= half)) {
       raise_invalid_argument("KaldiFbank",
-                             "low_freq must be below high_freq, and that at "
-                             "half the sample rate or below (got " +
+                             "low_freq must be below high_freq, and high_freq at most half the "
+                             "sample rate (got " +
                                  text_of(ParamValue(lowest)) + " and " +
                                  text_of(ParamValue(highest)) + " of " + text_of(ParamValue(rate)) +
                                  ")");
@@ -186,7 +186,7 @@ const OpRecord kKaldiFbank{
     .doc =
         "Kaldi's filter bank features of a waveform, without its dither.\n\n"
         "A waveform, float32 (channels, frames), becomes (rows, num_mel_bins), one row per frame, "
-        "with one more column with use_energy: 1 + (frames - window) // shift rows with "
+        "plus one column with use_energy=True: 1 + (frames - window) // shift rows with "
         "snip_edges, else (frames + shift // 2) // shift, mirrored at the ends. A waveform shorter "
         "than a window, or one of several channels without channel=, is a data error (HR0545). "
         "Kaldi's own programs expect 16-bit integer samples: multiply by 32768 to get the same "

@@ -47,7 +47,7 @@ const OpRecord kMelSpectrogram{
     .params = params_of_mel_spectrogram(),
     .oracle =
         "torchaudio.transforms.MelSpectrogram, or librosa.feature.melspectrogram where norm and "
-        "mel_scale are Slaney's, within 1e-6 of a frame's largest and 1e-5 of each value",
+        "mel_scale are Slaney's, within 1e-6 of a frame's largest value and 1e-5 of each value",
     .example = {{"n_fft", int64_t{64}},
                 {"win_length", int64_t{50}},
                 {"hop_length", int64_t{20}},

@@ -24,9 +24,9 @@ class Cepstra final : public SpectralOp {
                           !arguments.is_none("norm"))),
         logarithms_(arguments.flag(name == "MFCC" ? "log_mels" : "log_lf")) {
     if (cosines_.size() > mel_.filters.size()) {
-      raise_invalid_argument(name, std::string(count) + " is " + std::to_string(cosines_.size()) +
-                                       ", more than there are filters, " +
-                                       std::to_string(mel_.filters.size()));
+      raise_invalid_argument(
+          name, std::string(count) + " is " + std::to_string(cosines_.size()) +
+                    ", but there are only " + std::to_string(mel_.filters.size()) + " filters");
     }
   }
 
@@ -112,8 +112,8 @@ std::vector<Param> params_of_mfcc() {
 const OpRecord kMfcc{
     .name = "MFCC",
     .doc =
-        "Mel-frequency cepstral coefficients: a cosine transform over the decibels of mel "
-        "filters.\n\n"
+        "Mel-frequency cepstral coefficients: a cosine transform of mel filter outputs in "
+        "decibels.\n\n"
         "A waveform, float32 (channels, frames), becomes (channels, n_mfcc, 1 + frames // "
         "hop_length). torchaudio's melkwargs are separate parameters here; the norm in them is "
         "mel_norm. Decibels are limited to 80 below the record's largest.",

@@ -67,7 +67,7 @@ Result<Stored> stored_of(const Field& field, const FieldData& value, AudioDecode
 // 0: unknown.
 std::string rate_mismatch(int noise_rate, int audio_rate) {
   if ((noise_rate == 0) == (audio_rate == 0)) return {};
-  return "and its noise must have known sample rates or none, and only the " +
+  return "and its noise must both have known sample rates, or neither, but only the " +
          std::string(
              audio_rate == 0
                  ? "noise's is known: declare the audio's with Resample(orig_freq=...) before it"

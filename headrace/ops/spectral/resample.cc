@@ -18,7 +18,8 @@ std::unique_ptr<const AudioResampler> resampler_of(std::string_view owner,
                                                    const ResampleSettings& settings) {
   if (settings.orig_freq == settings.new_freq) return nullptr;
   const std::string reason = unsupported_rate_ratio(settings);
-  if (!reason.empty()) raise_invalid_argument(owner, reason, "rates that are multiples of 10 Hz");
+  if (!reason.empty())
+    raise_invalid_argument(owner, reason, "use rates that are multiples of 10 Hz");
   return std::make_unique<AudioResampler>(settings);
 }
 
@@ -48,7 +49,7 @@ class Resample final : public SpectralOp {
     if (orig_freq_ == 0) return;
     const std::string reason = resamplers_.refusal(orig_freq_, new_freq_);
     if (!reason.empty())
-      raise_invalid_argument("Resample", reason, "rates that are multiples of 10 Hz");
+      raise_invalid_argument("Resample", reason, "use rates that are multiples of 10 Hz");
   }
   Rate rate() const override { return Rate::kSets; }
 

@@ -97,7 +97,7 @@ std::vector<Param> window_params() {
   return {
       {.name = "window_fn",
        .type = ParamType::kString,
-       .doc = "The window function, periodic, by torch's name.",
+       .doc = "Periodic window function, named as in torch.",
        .fallback = std::string("hann_window"),
        .choices = names_of(kWindows)},
       {.name = "power",

@@ -59,7 +59,7 @@ const OpRecord kSpectrogram{
     .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},
     .params = params(),
     .oracle =
-        "torchaudio.transforms.Spectrogram, within 1e-6 of a frame's largest and 1e-5 of "
+        "torchaudio.transforms.Spectrogram, within 1e-6 of a frame's largest value and 1e-5 of "
         "each value",
     .example = {{"n_fft", int64_t{16}},
                 {"win_length", int64_t{12}},

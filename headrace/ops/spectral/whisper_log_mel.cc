@@ -75,8 +75,8 @@ const OpRecord kWhisperLogMel{
     .doc =
         "Whisper's log-mel spectrogram of a 16 kHz waveform.\n\n"
         "A waveform, float32 (1, frames), is padded with silence to chunk_length seconds and "
-        "becomes (n_mels, frames // 160): (80, 3000) for 30 seconds. Windows have 400 samples; "
-        "mel scale and norm are Slaney's; values are log10, limited to 1e-10 and to 8 below the "
+        "becomes (n_mels, frames // 160): (80, 3000) for 30 seconds. Windows have 400 samples; mel "
+        "scale and norm are Slaney's; values are log10 of at least 1e-10, at most 8 below the "
         "largest, then (x + 4) / 4; the last frame is dropped. A longer clip is a data error "
         "(HR0545) unless truncation=True, which is what transformers always does.",
     .page = {.unseen = "it works on audio: [audio features](audio-features.md)"},

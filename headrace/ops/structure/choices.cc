@@ -11,7 +11,7 @@ namespace {
 
 const ErrorCode kBadWeights{
     "HR0532", ErrorKind::kConfig, "invalid probabilities",
-    "Random choices take one probability per list: not negative, and adding up to 1. Weights are "
+    "Random choices need one non-negative probability per list, adding up to 1. Weights are "
     "relative to each other, and at least one must be positive."};
 
 }  // namespace
@@ -41,7 +41,7 @@ std::vector<double> weights_from(std::string_view owner, std::string_view name,
   if (weights.size() != lists) {
     raise_bad_weights(owner,
                       whose + " has " + std::to_string(weights.size()) + " values for " +
-                          std::to_string(lists) + " entries of transforms",
+                          std::to_string(lists) + " entries in the list of transforms",
                       "");
   }
   const auto is_one = [](double weight) { return std::isfinite(weight) && weight >= 0; };

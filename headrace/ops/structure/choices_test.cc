@@ -41,7 +41,8 @@ TEST(Choices, InvalidProbabilitiesAreRejected) {
   const auto choice = [](const Numbers& p) {
     return refused("RandomChoice", {{"transforms", kThree}, {"p", p}});
   };
-  EXPECT_EQ(choice({0.5, 0.5}), "HR0532 [RandomChoice] p has 2 values for 3 entries of transforms");
+  EXPECT_EQ(choice({0.5, 0.5}),
+            "HR0532 [RandomChoice] p has 2 values for 3 entries in the list of transforms");
   EXPECT_EQ(choice({0.5, 0.5, 0.5}),
             "HR0532 [RandomChoice] p sums to 1.5, not to 1 | divide each by the sum");
   EXPECT_EQ(choice({1.5, -0.5, 0}), "HR0532 [RandomChoice] p must not be negative (got -0.5)");

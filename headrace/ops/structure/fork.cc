@@ -9,11 +9,11 @@ namespace {
 const OpRecord kFork{
     .name = "Fork",
     .doc =
-        "Replaces a field by several independently transformed copies.\n\n"
+        "Replaces a field with several independently transformed copies.\n\n"
         "Fork(\"image\", view1=[...], view2=[...]) gives the fields view1 and view2 in place of "
         "image. Each list sees only its own copy and has its own random draws: equal lists give "
-        "different views. The field is read once; each branch decodes only the part that it "
-        "shows, or all share one decode if that costs less.",
+        "different views. The field is read once; each branch decodes only the part that it needs, "
+        "or all share one decode if that costs less.",
     .page = {.unseen = "it splits a field into several: [fields](fields.md)"},
     .params = {{.name = "field",
                 .type = ParamType::kString,

@@ -20,7 +20,7 @@ const OpRecord kRandomApply{
                 .min_count = 1},
                {.name = "p",
                 .type = ParamType::kFloat,
-                .doc = "Probability of applying them.",
+                .doc = "Probability of applying the transforms.",
                 .fallback = 0.5,
                 .minimum = 0,
                 .maximum = 1}},

@@ -16,9 +16,9 @@ const OpRecord kSomeOf{
         "Applies n of several transforms, or lists of transforms, with probability p.\n\n"
         "Without replacement they are distinct and applied in the order of the list; with "
         "replacement each is drawn independently and they are applied in the order drawn. As with "
-        "RandomApply, a field whose shape may change counts as ragged after it, and none may "
-        "change a dtype. In Albumentations the p of each transform is its weight; here weights are "
-        "a separate argument, and a chosen transform still applies its own p.",
+        "RandomApply, a field whose shape may change counts as ragged after it, and no transform "
+        "may change a dtype. In Albumentations the p of each transform is its weight; here weights "
+        "are a separate argument, and a chosen transform still applies its own p.",
     .page = {.section = "Random choices",
              .step = "T.SomeOf([T.RandomInvert(1.0), T.RandomVerticalFlip(1.0), "
                      "T.RandomHorizontalFlip(1.0)], n=2, p=1.0)"},

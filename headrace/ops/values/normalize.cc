@@ -63,9 +63,9 @@ std::unique_ptr<Op> make(const Arguments& arguments) {
 const OpRecord kNormalize{
     .name = "Normalize",
     .doc =
-        "Subtracts a mean and divides by a standard deviation, by channel.\n\n"
-        "Images of a floating dtype, (C, H, W); shape and dtype are unchanged. mean and std are "
-        "in the range that the values have at this point: 0.0 to 1.0 after ToDtype(float32, "
+        "Subtracts a mean and divides by a standard deviation, per channel.\n\n"
+        "Images of a floating-point dtype, (C, H, W); shape and dtype are unchanged. mean and std "
+        "are in the range that the values have at this point: 0.0 to 1.0 after ToDtype(float32, "
         "scale=True).",
     .page = {.unseen = "show() reverses it for display"},
     .params = {{.name = "mean",
@@ -82,7 +82,7 @@ const OpRecord kNormalize{
                 .max_count = kMaxChannels},
                {.name = "inplace",
                 .type = ParamType::kBool,
-                .doc = "Accepted for compatibility with torchvision; without effect.",
+                .doc = "Accepted for compatibility with torchvision; has no effect.",
                 .fallback = false}},
     .oracle = "torchvision v2's normalize on tensors of the same dtype, bit for bit",
     .example = {{"mean", std::vector<double>{0.485, 0.456, 0.406}},

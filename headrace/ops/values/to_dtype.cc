@@ -108,8 +108,8 @@ const OpRecord kToDtype{
     .params =
         {{.name = "dtype",
           .type = ParamType::kDType,
-          .doc = "uint8, uint16, float32, float16 or bfloat16, int16 of audio; as a string or as "
-                 "torch's dtype.",
+          .doc = "uint8, uint16, float32, float16, bfloat16, or int16 for audio; as a string or a "
+                 "torch dtype.",
           .required = true},
          {.name = "scale",
           .type = ParamType::kBool,

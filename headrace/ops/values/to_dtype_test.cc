@@ -61,8 +61,8 @@ TEST(ToDtype, OtherDtypesAreRejected) {
       "HR0510 [ToDtype] dtype must be uint8, uint16, float32, float16, bfloat16, or int16 for "
       "audio clips (got int64) | convert the batch where another dtype is needed");
   EXPECT_EQ(refusal("ToDtype", {}),
-            "HR0102 [ToDtype] needs dtype: uint8, uint16, float32, float16 or bfloat16, int16 of "
-            "audio; as a string or as torch's dtype.");
+            "HR0102 [ToDtype] needs dtype: uint8, uint16, float32, float16, bfloat16, or int16 for "
+            "audio; as a string or a torch dtype.");
 }
 
 }  // namespace

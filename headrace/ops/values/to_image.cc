@@ -8,7 +8,7 @@ namespace {
 
 const OpRecord kToImage{.name = "ToImage",
                         .doc =
-                            "Does nothing; for pipelines that come from torchvision.\n\n"
+                            "Does nothing; for pipelines ported from torchvision.\n\n"
                             "Images are (C, H, W) uint8 tensors from the start.",
                         .page = {.unseen = "it changes nothing"},
                         .params = {},

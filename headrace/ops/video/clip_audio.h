@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The audio of a clip's time range, from the file of its frames.
+// The audio of a clip's time range, from the same file as its frames.
 #pragma once
 
 #include <cstdint>

@@ -14,14 +14,13 @@ namespace {
 const ErrorCode kOtherSize{
     "HR0376", ErrorKind::kData, "frame size changed",
     "A frame of this video differs in size from what the container declares. All frames of a clip "
-    "must have one size. `ffmpeg -i video -c:v libx264 out.mp4` makes them uniform."};
+    "must have the same size. `ffmpeg -i video -c:v libx264 out.mp4` makes them uniform."};
 
 const ErrorCode kHighRange{
     "HR0377", ErrorKind::kUnsupported, "high dynamic range video",
-    "The values of this video represent light by PQ or HLG, over a range that RGB bytes cannot "
-    "hold: used as they are, images look pale and flat. hdr=True of the transform that selects "
-    "frames does so anyway; tone mapping (ffmpeg -vf zscale, tonemap) converts to standard "
-    "dynamic range."};
+    "This video encodes brightness with PQ or HLG, over a range that 8-bit RGB cannot hold: used "
+    "as is, images look pale and flat. hdr=True of the transform that selects frames does so "
+    "anyway; tone mapping (ffmpeg -vf zscale, tonemap) converts to standard dynamic range."};
 
 const ErrorCode kManyFrames{
     "HR0378", ErrorKind::kResource, "frames exceed the memory limit",

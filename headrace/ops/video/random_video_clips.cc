@@ -29,9 +29,9 @@ const OpRecord kRandomVideoClips{
         "The video becomes (num_frames, C, H, W) uint8, RGB, upright; with num_clips (num_clips, "
         "num_frames, C, H, W). All later transforms treat the frames like images, with the same "
         "random parameters for all frames of a record. Every position at which the clip fits into "
-        "the video is equally probable; a video that is shorter begins at its first frame and is "
-        "padded as too_short= says. Only the frames in the clips and those that they depend on are "
-        "decoded, once for all clips.",
+        "the video is equally probable; a clip of a shorter video begins at its first frame and is "
+        "padded according to policy=. Only the frames in the clips and those that they depend on "
+        "are decoded, once for all clips.",
     .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
                             .type = ParamType::kInt,

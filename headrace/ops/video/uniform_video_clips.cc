@@ -43,7 +43,7 @@ const OpRecord kUniformVideoClips{
         "Extracts evenly spaced clips from a video: the first starts with the video, the last ends "
         "with it.\n\n"
         "The video becomes (num_clips, num_frames, C, H, W) uint8, RGB, upright, for transforms "
-        "that treat its frames as images. Frames of several clips are decoded once.",
+        "that treat its frames as images. Frames that several clips share are decoded once.",
     .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = clip_params({{.name = "num_clips",
                             .type = ParamType::kInt,

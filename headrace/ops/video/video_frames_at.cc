@@ -109,10 +109,10 @@ const OpRecord kVideoFramesAt{
     .doc =
         "Extracts the frames of a video at the times given by a field of the record, in any "
         "order.\n\n"
-        "The field has one second per frame, (T,), and the video becomes (T, C, H, W) uint8, RGB, "
-        "upright; or it is one second, and the video becomes an image, (C, H, W). Each is the "
-        "frame that begins nearest to its time, and an error (HR0550) if that is more than "
-        "tolerance_s away. The field of times is removed. hr.lerobot makes such records.",
+        "The field has one time in seconds per frame, (T,), and the video becomes (T, C, H, W) "
+        "uint8, RGB, upright; or it is a single time, and the video becomes an image, (C, H, W). "
+        "The frame that begins nearest to each time is used; one more than tolerance_s away is an "
+        "error (HR0550). The field of times is removed. hr.lerobot makes such records.",
     .page = {.unseen = "it works on videos: [video](video.md)"},
     .params = {{.name = "times",
                 .type = ParamType::kString,

@@ -144,9 +144,9 @@ const OpRecord kElasticTransform{
         "Moves each pixel of a record's images by a smooth random displacement (elastic "
         "deformation), as if seen through water.\n\n"
         "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms are "
-        "rendered first, which adds a pass over the image. Boxes and points are moved against the "
-        "displacement at their position, torchvision's approximation, which gets worse with larger "
-        "alpha.",
+        "rendered first, which adds a pass over the image. Boxes and points are moved opposite to "
+        "the displacement at their position, torchvision's approximation, which gets worse with "
+        "larger alpha.",
     .page = {.section = "Warping transforms", .step = "T.ElasticTransform(120.0, 6.0)"},
     .params = with_field_params(
         {{.name = "alpha",
@@ -166,7 +166,7 @@ const OpRecord kElasticTransform{
           .min_count = 1,
           .max_count = 2}}),
     .oracle =
-        "torchvision v2's elastic on tensors and on Pillow's images, bit for bit for the same "
+        "torchvision v2's elastic on tensors and on Pillow images, bit for bit for the same "
         "displacements; these in distribution",
     .example = {{"alpha", 20.0}, {"sigma", 3.0}, {"fill", int64_t{9}}, {"mask_fill", int64_t{1}}},
     .random = true,

@@ -81,11 +81,10 @@ class GridDistortion final : public WarpOp {
 const OpRecord kGridDistortionRecord{
     .name = kGridDistortion,
     .doc =
-        "Makes columns and rows of a record's images wider or narrower, by a grid of equal "
-        "cells.\n\n"
-        "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms "
-        "are rendered first, which adds a pass over the image. Boxes and points follow the grid "
-        "lines around them exactly; boxes are clipped at the image's edge.",
+        "Stretches and compresses a record's images by the columns and rows of a grid.\n\n"
+        "Images and masks, (C, H, W), uint8; shape and dtype are unchanged. Earlier transforms are "
+        "rendered first, which adds a pass over the image. Boxes and points follow the grid lines "
+        "around them exactly; boxes are clipped at the image's edge.",
     .page = {.section = "Warping transforms", .step = "T.GridDistortion(4, 0.6)"},
     .params = with_field_params(
         {{.name = "num_steps",
@@ -96,8 +95,8 @@ const OpRecord kGridDistortionRecord{
           .maximum = 1000},
          {.name = "distort_limit",
           .type = ParamType::kFloats,
-          .doc = "x: each column and row shows 1 + d of its extent, d drawn from [-x, x]; or "
-                 "(smallest, largest).",
+          .doc = "x: each column and row shows 1 + d times its extent, with d drawn from [-x, x]; "
+                 "or (smallest, largest) for d.",
           .fallback = 0.3,
           .minimum = -0.99,
           .maximum = 0.99,

@@ -89,7 +89,7 @@ const OpRecord kRandomAffine{
           .max_count = 2},
          {.name = "scale",
           .type = ParamType::kFloats,
-          .doc = "(smallest, largest) factor.",
+          .doc = "(smallest, largest) scale factor.",
           .minimum = 1e-4,
           .maximum = 1e4,
           .min_count = 2,
@@ -105,7 +105,7 @@ const OpRecord kRandomAffine{
          center_param()},
         "nearest"),
     .oracle =
-        "torchvision v2's affine on tensors, or on Pillow's images, bit for bit; random "
+        "torchvision v2's affine on tensors, or on Pillow images, bit for bit; random "
         "parameters in distribution",
     .example = {{"degrees", int64_t{10}},
                 {"translate", std::vector<double>{0.1, 0.2}},

@@ -64,7 +64,7 @@ const OpRecord kRandomPerspective{
          probability_param("Probability of warping a record.")},
         "bilinear"),
     .oracle =
-        "torchvision v2's perspective on tensors, or on Pillow's images, bit for bit for the "
+        "torchvision v2's perspective on tensors, or on Pillow images, bit for bit for the "
         "same coefficients, which torchvision computes with rounding errors; corners in "
         "distribution",
     .example = {{"distortion_scale", 0.2}, {"fill", int64_t{9}}, {"mask_fill", int64_t{1}}},

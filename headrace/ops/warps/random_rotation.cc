@@ -66,7 +66,7 @@ const OpRecord kRandomRotation{
          center_param()},
         "nearest"),
     .oracle =
-        "torchvision v2's rotate on tensors, or on Pillow's images, bit for bit; angles in "
+        "torchvision v2's rotate on tensors, or on Pillow images, bit for bit; angles in "
         "distribution",
     .example = {{"degrees", int64_t{30}},
                 {"expand", true},

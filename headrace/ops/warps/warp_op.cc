@@ -106,8 +106,8 @@ std::vector<Param> with_warp_params(std::vector<Param> own, std::string_view int
       {.name = "fill",
        .type = ParamType::kFloats,
        .doc = "Fill for areas outside the image: one number, or one per channel, of the image's "
-              "dtype (0 to 255 for uint8). None is black; in torchvision's bilinear mode on "
-              "tensors, edges then fade into it once, but twice with 0.",
+              "dtype (0 to 255 for uint8). None: black. In torchvision's bilinear mode on tensors, "
+              "edges are blended with black once for None, but twice for 0.",
        .fallback = int64_t{0},
        .min_count = 1,
        .max_count = kMaxChannels,

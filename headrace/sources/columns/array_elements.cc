@@ -164,7 +164,7 @@ void fill_integers(uint8_t* out, DType dtype, int64_t count, int64_t value) {
 }
 
 void make_native(std::span<uint8_t> bytes, DType dtype, bool big_endian) {
-  if (dtype == DType::kBool) {  // any other value than 0 and 1 would be invalid for the type
+  if (dtype == DType::kBool) {  // any value except 0 and 1 would be invalid for the type
     for (uint8_t& byte : bytes) byte = byte != 0;
   }
   if (!big_endian) return;

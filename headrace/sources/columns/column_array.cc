@@ -153,8 +153,8 @@ Field make_file_array(FileArray& array, const Column& column, Cell& cell) {
   const int64_t count = array.count();
   if (is_scalar(field) && count > kMaxLabels) {
     bad_column(column.name, "it has " + with_commas(count) +
-                                " numbers; all are held in memory, and " + with_commas(kMaxLabels) +
-                                " is the cap");
+                                " numbers, all held in memory, but the limit is " +
+                                with_commas(kMaxLabels));
   }
   const bool in_memory = std::any_of(array.parts.begin(), array.parts.end(),
                                      [](const FilePart& part) { return part.memory != nullptr; });

@@ -15,8 +15,8 @@ namespace {
 const ErrorCode kBadColumns{
     "HR0420", ErrorKind::kConfig, "columns do not match",
     "hr.records() takes one list or array per field, all of the same length: lists of file paths, "
-    "arrays whose first dimension is the record, or lists of strings. Images in memory are uint8 "
-    "of shape (N, C, H, W) or (N, H, W)."};
+    "arrays whose first dimension indexes the records, or lists of strings. Images in memory are "
+    "uint8 of shape (N, C, H, W) or (N, H, W)."};
 
 std::string below(const std::string& root, const std::string& path) {
   return root == "." || path.starts_with('/') ? path : joined(root, path);

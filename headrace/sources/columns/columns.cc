@@ -22,7 +22,7 @@ const ErrorCode kLargeRecord{
 const ErrorCode kNoValue{
     "HR0428", ErrorKind::kData, "record without a value",
     "A table's column has no value (null) for this record, and the field needs one. Filter such "
-    "rows out, fill them in, or let on_error= leave the record out."};
+    "rows out, fill them in, or let on_error= skip the record."};
 
 class ColumnSource final : public Source {
  public:
@@ -282,8 +282,8 @@ void check(const std::vector<Column>& columns) {
   if (columns.empty()) no_columns();
   if (columns.size() > kMaxFields) {
     bad_column(columns[0].name,
-               "it is one of " + with_commas(static_cast<int64_t>(columns.size())) + " fields; " +
-                   with_commas(kMaxFields) + " are possible",
+               "it is one of " + with_commas(static_cast<int64_t>(columns.size())) +
+                   " fields; at most " + with_commas(kMaxFields) + " are supported",
                "select fields with fields=; or store related values as one array");
   }
   FieldNames names;

@@ -16,7 +16,7 @@
 
 namespace headrace {
 
-// A borrowed dense array in row-major order. Its first dimension is the record.
+// A borrowed dense array in row-major order. Its first dimension indexes the records.
 struct ArrayColumn {
   const void* data = nullptr;
   DType dtype = DType::kUInt8;
@@ -70,7 +70,7 @@ struct PathColumn {
   std::string times = {};
 };
 
-// Strings. A column named "label" becomes class numbers, with the class names sorted.
+// Strings. A column named "label" becomes class indices, with the class names sorted.
 struct TextColumn {
   std::vector<std::string> values;
   std::vector<uint32_t> which = {};  // index of each record's value; empty: record i has value i

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A video in a separate file of asynchronous storage, of which a few reads should be enough, apart
-// from the ranges in memory. A table may be wrong (packets that are no key frames, as in files that
-// mark none): then the rest is read at once, instead of packet by packet.
+// A video in a separate file of asynchronous storage, with most of the required ranges in memory,
+// so that a few more reads should be enough. If its table is wrong (for example about key frames),
+// the rest of the file is read at once, instead of packet by packet.
 #pragma once
 
 #include <cstdint>

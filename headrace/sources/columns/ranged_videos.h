@@ -7,7 +7,7 @@
 // in all, which memory_limit does not include; 28 bytes per packet, and the 4 KiB of packet 0 that
 // plans inspect). Records that are read ahead or worked on also count their parts of it. A table
 // that was dropped is read again. A file that is replaced after its table was first read is HR0208.
-// Any thread may call.
+// Any thread may call it.
 #pragma once
 
 #include <cstdint>

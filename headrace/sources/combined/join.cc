@@ -238,7 +238,8 @@ class Join final : public Source {
       const bool there = std::any_of(right_->schema().begin(), right_->schema().end(),
                                      [&](const Field& field) { return field.name == from; });
       if (!there || to.empty()) {
-        raise(kBadJoin, "rename: the right source has no field '" + from + "' to be '" + to + "'",
+        raise(kBadJoin,
+              "rename: the right source has no field '" + from + "' to rename to '" + to + "'",
               "rename={\"its name\": \"its new name\"}");
       }
     }
@@ -255,7 +256,7 @@ class Join final : public Source {
                                      [&](const Field& other) { return other.name == field.name; });
       if (taken) {
         raise(kBadJoin, "both sources have a field '" + field.name + "'",
-              "rename={\"" + field.name + "\": \"another name\"} for the right one's");
+              "rename the right one's: rename={\"" + field.name + "\": \"another name\"}");
       }
       schema_.push_back(std::move(field));
       right_fields_.push_back(i);
@@ -286,8 +287,8 @@ class Join final : public Source {
     right_unmatched_ = std::count(used.begin(), used.end(), false);
     if (pairs_.empty() && !wanted.empty()) {
       raise(kBadJoin,
-            "no record of the left source has a match; it has '" + wanted[0] + "', the right '" +
-                (keys.empty() ? "" : keys[0]) + "'",
+            "no record of the left source has a match; it has '" + wanted[0] +
+                "', the right has '" + (keys.empty() ? "" : keys[0]) + "'",
             "on= names their common field");
     }
   }
@@ -295,7 +296,7 @@ class Join final : public Source {
   void pair_up_by_position() {
     if (left_->size() != right_->size()) {
       raise(kBadJoin,
-            "the left source has " + count_text(left_->size(), "record") + ", the right " +
+            "the left source has " + count_text(left_->size(), "record") + ", but the right has " +
                 count_text(right_->size(), "record"),
             "on=\"position\" joins record i of both");
     }

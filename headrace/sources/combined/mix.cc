@@ -166,7 +166,7 @@ SourcePtr mix(std::vector<SourcePtr> sources, const std::vector<double>& weights
     raise(kBadMix,
           count_text(static_cast<int64_t>(sources.size()), "source") + " and " +
               count_text(static_cast<int64_t>(weights.size()), "weight"),
-          "one weight for each source");
+          "pass one weight for each source");
   }
   SourcePtr all = concat(sources);
   double sum = 0;
@@ -210,7 +210,7 @@ SourcePtr mix(std::vector<SourcePtr> sources, const std::vector<double>& weights
   std::vector<int64_t> counts = counts_of(shares, size);
   if (std::find(counts.begin(), counts.end(), 0) != counts.end()) {
     raise(kBadMix, "size=" + std::to_string(size) + " leaves a source without a record",
-          "a larger size, or a larger weight");
+          "use a larger size, or a larger weight");
   }
   return std::make_shared<Mix>(std::move(all), sources, counts, seed);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading one of several sources that records come from.
+// Reads records of one of several combined sources, each with its own deadline.
 #pragma once
 
 #include <span>

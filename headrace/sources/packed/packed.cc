@@ -133,8 +133,8 @@ void check_lengths(const std::vector<int64_t>& lengths, const PackedRowOptions& 
   for (const int64_t tokens : lengths) pieces += tokens / length + 2;
   if (pieces > kMaxPieces) {
     raise(kUnpackable,
-          "documents are too many: " + with_commas(pieces) + " pieces, " + with_commas(kMaxPieces) +
-              " are possible",
+          "there are too many documents: " + with_commas(pieces) + " pieces, but at most " +
+              with_commas(kMaxPieces) + " are supported",
           "pack parts of them, and combine these with hr.concat");
   }
 }

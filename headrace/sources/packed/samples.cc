@@ -201,7 +201,7 @@ class SampleSource final : public Source {
         kBadId, *source_, document,
         value_text(options_.tokens, document) + " has the id " +
             std::to_string(least < 0 ? least : most) +
-            (least < 0 ? "" : ", and vocab_size is " + with_commas(options_.vocab_size)));
+            (least < 0 ? "" : ", but vocab_size is " + with_commas(options_.vocab_size)));
   }
 
   Result<void> check_length(int64_t document, size_t field, const RecordData& from) const {

@@ -163,7 +163,7 @@ const Storage& azure_files() {
 }
 
 const StorageRecord kAzure{.name = "az",
-                           .doc = "Containers of Azure Blob Storage.",
+                           .doc = "Azure Blob Storage containers.",
                            .example = "az://container/train",
                            .storage = azure_files};
 const Register<StorageRecord> registered_azure(kAzure);

@@ -97,7 +97,7 @@ const Storage& google_files() {
 }
 
 const StorageRecord kGoogle{.name = "gs",
-                            .doc = "Buckets of Google Cloud Storage.",
+                            .doc = "Google Cloud Storage buckets.",
                             .example = "gs://bucket/train",
                             .storage = google_files};
 const Register<StorageRecord> registered_google(kGoogle);

@@ -174,7 +174,7 @@ const Storage& hub_files() {
 }
 
 const StorageRecord kHub{.name = "hf",
-                         .doc = "Repositories of the Hugging Face Hub.",
+                         .doc = "Hugging Face Hub repositories.",
                          .example = "hf://datasets/owner/name/data",
                          .storage = hub_files};
 const Register<StorageRecord> registered_hub(kHub);

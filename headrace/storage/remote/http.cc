@@ -32,7 +32,7 @@ const Storage& web_files() {
 }
 
 const StorageRecord kHttps{.name = "https",
-                           .doc = "Files of web servers, read by range requests.",
+                           .doc = "Files on web servers, read with range requests.",
                            .example = "https://example.org/train-{000..099}.tar",
                            .storage = web_files};
 const Register<StorageRecord> registered_https(kHttps);

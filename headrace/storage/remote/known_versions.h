@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The versions of many objects, 24 bytes each: a hash table of the hashes of their paths. If two
-// paths have the same hash, the later one replaces the other: the user checks what it finds.
-// Not thread-safe.
+// paths have the same hash, the later one replaces the other: the caller checks what it finds. Not
+// thread-safe.
 #pragma once
 
 #include <algorithm>

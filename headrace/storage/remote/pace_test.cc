@@ -67,7 +67,7 @@ TEST(Pace, SlowRequestsAreSentTwiceWithinABudget) {
   EXPECT_NEAR(hedges.after(100'000'000), 11, 1e-6);  // 10 s to send so much, and one to answer
   for (int i = 0; i < 64; ++i) hedges.took(1000, i % 20 == 0 ? 2.0 : 0.1);
   EXPECT_NEAR(hedges.after(1000), 2.0, 1e-6);        // 99 % of them
-  EXPECT_NEAR(hedges.after(UINT64_MAX), 2.0, 1e-6);  // of another size: no sooner
+  EXPECT_NEAR(hedges.after(UINT64_MAX), 2.0, 1e-6);  // of a different size: no sooner
   EXPECT_TRUE(hedges.take());
   EXPECT_FALSE(hedges.take());
   for (int i = 0; i < 51; ++i) hedges.begun();

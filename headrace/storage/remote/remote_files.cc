@@ -105,7 +105,7 @@ Result<PathStatus> RemoteFiles::look(const std::string& given, bool both_ends) c
     return storage_error(ENOENT, "look at", given);
   }
   if (got.changed && got.facts.size != 0) {
-    return request_error(path, "the server has no first byte of it (416)");
+    return request_error(path, "the server cannot return its first byte (416)");
   }
   KnownObjects::Look look;
   look.status.kind = PathKind::kFile;

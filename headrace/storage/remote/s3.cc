@@ -159,7 +159,7 @@ const Storage& s3_files() {
 }
 
 const StorageRecord kS3{.name = "s3",
-                        .doc = "Buckets of S3 and compatible stores.",
+                        .doc = "Buckets in S3 and compatible stores.",
                         .example = "s3://bucket/train",
                         .storage = s3_files};
 const Register<StorageRecord> registered_s3(kS3);

@@ -60,7 +60,7 @@ WantedRange rest_of(const WantedRange& all, uint64_t got) {
 Error unsized_error(const std::string& path, uint64_t limit) {
   Error error = too_large_error(path, limit, "");
   error.what = "the server sent more than " + std::to_string(limit) +
-               " bytes without stating a length, which is the limit";
+               " bytes, the limit, without stating a length";
   error.hint =
       "use a server that sends Content-Length and supports range requests (nginx, any object "
       "store), or copy the file to a local folder";

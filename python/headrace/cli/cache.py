@@ -80,6 +80,6 @@ def _print(result: dict[str, Any]) -> None:
         name = escape(each["folder"] or "damaged")
         console.print(f"  {name}  [dim]{output.size_text(each['bytes'])}[/]", soft_wrap=True)
     if len(result["folders"]) > _MOST_SHOWN:
-        console.print(f"[dim]and {len(result['folders']) - _MOST_SHOWN:,} folders more[/]")
+        console.print(f"[dim]and {len(result['folders']) - _MOST_SHOWN:,} more folders[/]")
     limit = result["limit"] or "not set"
     console.print(f"[dim]limit (HEADRACE_DISK_CACHE): {escape(limit)}[/]")

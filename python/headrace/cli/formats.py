@@ -21,7 +21,7 @@ _MEDIA = "headrace-av"
 @output.command
 def run(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Describe this one in full.")
+        str | None, typer.Argument(metavar="[NAME]", help="Describe this format in full.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:

@@ -27,8 +27,8 @@ Kinds = Annotated[
 
 
 def loader_options(*names: str, **defaults: Any) -> Callable[[_Body], _Body]:
-    """Replaces a command's ``**keywords`` by these keywords of Loader. defaults: those that differ
-    from Loader's.
+    """Replaces a command's ``**keywords`` with these keywords of Loader. defaults: those that
+    differ from Loader's.
     """
 
     def with_options(body: _Body) -> _Body:

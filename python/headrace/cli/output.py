@@ -135,7 +135,7 @@ def writable(option: str, path: Path | None) -> None:
     if path is None:
         return
     if path.is_dir():
-        fail(f"headrace: {option} {path}: is a folder, not a file", USAGE)
+        fail(f"headrace: {option} {path} is a folder, not a file", USAGE)
     if not path.parent.is_dir():
         fail(f"headrace: {option} {path}: no such folder", USAGE)
     if not os.access(path if path.exists() else path.parent, os.W_OK):

@@ -23,7 +23,7 @@ def print_list(records: Mapping[str, Record]) -> None:
 
 
 def print_one(record: Record, *facts: tuple[str, str]) -> None:
-    """Prints name, description and parameters of one entry, and further facts as (what, text)."""
+    """Prints name, description and parameters of one entry, and other facts as (what, text)."""
     from rich.markup import escape
 
     console = output.console()

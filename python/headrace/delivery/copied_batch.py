@@ -91,7 +91,8 @@ def _is_there(tensor: Any, device: str) -> bool:
     if str(tensor.device) == device:
         return True
     raise _ELSEWHERE.error(
-        f"a tensor is on {tensor.device}, batches go to {device}", hint="make batches on the CPU"
+        f"a tensor is on {tensor.device}, but batches go to {device}",
+        hint="make batches on the CPU",
     )
 
 

@@ -30,7 +30,7 @@ from headrace.profiled import SOURCE, TRANSFORM, WAIT, region
 _NOT_RESUMABLE = declare(
     "HR0887",
     "config",
-    "a prefetcher without resumable=True",
+    "prefetcher not resumable",
     "The source is some batches ahead of its consumer, so its own state_dict() would skip those "
     "that were not received. With resumable=True, its state is saved after every batch, and "
     "state_dict() gives the one that belongs to the last batch received.",
@@ -81,7 +81,7 @@ def prefetch(
     imported, otherwise as ``headrace.Array``, which exports DLPack. Exceptions of the source are
     raised at the batch that caused them. The result can be iterated repeatedly; ``len``,
     ``stats()`` and ``close()`` work; other attributes are forwarded to the source. A Headrace
-    loader is delivered as by ``.torch(device)``.
+    loader is delivered as with ``.torch(device)``.
     """
     from headrace.loader import Loader
     from headrace.loader.views import Delivered

@@ -101,11 +101,11 @@ def resident(
     order as a Loader over the same records with the same seed. Batches are copies.
 
     Args:
-        data: arrays or tensors whose first axis is the record, as a dictionary or a tuple; on the
-            host they are used in place. Arrays of a tuple are named image (uint8, three or four
-            axes), label (integers, one axis) or data; further ones of the same kind get a number
+        data: arrays or tensors whose first axis indexes the records, as a dictionary or a tuple; on
+            the host they are used in place. Arrays of a tuple are named image (uint8, three or four
+            axes), label (integers, one axis) or data; additional ones of the same kind get a number
             (label2). Or what ``headrace.open`` takes. batch_size, shuffle, last_batch, seed, and
-            further keywords: the Loader's.
+            other keywords: the Loader's.
         device: "cpu", or "cuda" and the like: the data is kept on that device, and batches are made
             there.
         view: batches are slices of the data, not copies, so changes to a batch change the data.
@@ -155,7 +155,7 @@ def _source_of(data: Any, plain: bool) -> Source:
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{name} has {count}" for name, count in lengths.items())
         raise _NOT_ARRAYS.error(
-            f"{text} records", hint="the first axis of each array is the record"
+            f"{text} records", hint="the first axis of each array must index the records"
         )
     columns = ColumnList()
     for name, array in arrays.items():

@@ -88,7 +88,7 @@ def _color(number: int) -> Pixels:
 def _lay(canvas: Pixels, numbers: Pixels, where: Pixels) -> None:
     """Colors the pixels of each class id."""
     if numbers.shape != canvas.shape[1:]:
-        return  # of another size, so not of this image
+        return  # of a different size, so not of this image
     colors = _COLORS[numbers[where].astype(np.int64) % len(_COLORS)].T
     canvas[:, where] = (canvas[:, where] * (1 - _MASK_SHARE) + colors * _MASK_SHARE).astype(
         np.uint8

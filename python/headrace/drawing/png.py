@@ -35,7 +35,7 @@ def animated_png(frames: Sequence[np.ndarray], seconds: Sequence[float], level: 
     3
     """
     if not frames or any(frame.shape != frames[0].shape for frame in frames):
-        raise ValueError("frames must not be empty, and all of one shape")
+        raise ValueError("frames must not be empty, and must all have the same shape")
     parts = [_SIGNATURE, _header(frames[0]), _chunk(b"acTL", struct.pack(">II", len(frames), 0))]
     _, height, width = frames[0].shape
     sequence = 0

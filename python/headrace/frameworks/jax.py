@@ -16,7 +16,7 @@ _TOO_WIDE = declare(
     "config",
     "64-bit integer with 32-bit JAX",
     "JAX has no 64-bit types unless jax_enable_x64 is set, so int64 fields (labels, ids) are "
-    "delivered as int32. A value that does not fit would silently become another one. Set "
+    "delivered as int32. A value that does not fit would change silently. Set "
     'jax.config.update("jax_enable_x64", True) before anything else, or omit the field with '
     "fields=.",
 )

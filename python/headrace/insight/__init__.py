@@ -60,7 +60,7 @@ def doctor(
             decode, samples, copy, regions, remedies.
         model, optimizer: their state_dict(), training flags and gradients are restored, and their
             parts of the step are timed; ``hr.region`` names other parts.
-        sweep: also try other numbers of threads, or of a DataLoader's workers; adds 50 % to the
+        sweep: also try different numbers of threads, or of a DataLoader's workers; adds 50 % to the
             duration.
         patience: seconds by which an experiment may exceed its time before the doctor gives up;
             also how long ranks wait for each other.

@@ -34,9 +34,9 @@ OTHER_JOB = declare(
     "HR0279",
     "config",
     "folder belongs to another job",
-    "All parts of a job use the same records, the same options and the same number of parts, in a "
-    "separate folder: a changed dataset, another option or other files at the destination would "
-    "mix two datasets. Choose another folder, or remove the old one yourself.",
+    "All parts of a job share one folder, and have the same records, options and number of parts. "
+    "A changed dataset, another option or other files there would mix two datasets. Choose another "
+    "folder, or remove the old one yourself.",
 )
 STATE, UNFINISHED, JOB = ".job", "unfinished", "job.json"
 _NOTE = "entry.json"  # in the part's folder, once its files are complete

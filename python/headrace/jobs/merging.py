@@ -33,7 +33,7 @@ _MISSING = declare(
     "data",
     "missing job parts",
     "A job is merged when every part is complete: parts that were never written, or whose files "
-    "have another size (with --verify, other bytes) than their entries state, must be recreated. "
+    "differ in size from their entries (with --verify, in content), must be recreated. "
     "`headrace merge DEST --missing` prints their numbers in the form of Slurm's --array.",
 )
 
@@ -115,7 +115,8 @@ def _entries(
         ):
             if entry.get(what) != expected:
                 raise OTHER_JOB.error(
-                    f"{name} in {folder} has {what}={entry.get(what)!r}, but the job {expected!r}",
+                    f"{name} in {folder} has {what}={entry.get(what)!r}, but the job has "
+                    f"{expected!r}",
                     hint="remove its file and entry, and recreate the part",
                 )
         if all(_is_there(folder / file["file"], file, verify) for file in entry["files"]):
@@ -140,7 +141,9 @@ def _check_records(
             )
         begin += entry["records"]
     if begin != plan["records"]:
-        raise OTHER_JOB.error(f"{folder} has {begin:,} records, but the job {plan['records']:,}")
+        raise OTHER_JOB.error(
+            f"{folder} has {begin:,} records, but the job has {plan['records']:,}"
+        )
 
 
 def _join(path: Path, parts: Iterable[Path]) -> None:

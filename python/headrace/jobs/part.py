@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 
 def part_from(given: Any) -> Part:
-    """Parses (3, 256) or "3/256". Raises ConfigError HR0160 if the argument has another form, or
+    """Parses (3, 256) or "3/256". Raises ConfigError HR0160 if the argument has any other form, or
     the part does not exist.
     """
     numbers = given

@@ -2,14 +2,14 @@
 """Ranks that disagree: loaders that divide batches of different data, order or size, or that are at
 different positions, would train on wrong batches silently, or hang at the shorter one's end.
 
-Before its first batch, and after each jump to another position, a loader writes a card into the
-store of the process group (rank_card.py) and waits until all ranks were at the same card, or one of
-them at another one. Nothing here is a collective: a rank that makes no such loader delays the
-others once, for ``PATIENCE`` seconds.
+Before its first batch, and after each jump to another position, a loader writes its card
+(rank_card.py) to the process group's store, and waits until every rank has written the same card,
+or one of them a different one. Nothing here is a collective: a rank that makes no such loader
+delays the others once, for ``PATIENCE`` seconds.
 
-Two ranks disagree only if neither was where the other one is: a rank that is ahead, that repeats a
-part, or that has a loader of its own was where the others are. Loaders made in different lines of a
-program are not compared, nor are those that the other rank has made and not begun.
+Two ranks disagree only if neither has ever had the other's current card: a rank that is ahead, that
+repeats a part, or that has an additional loader has had it. Loaders made in different lines of a
+program are not compared, nor are those that the other rank has created but not started.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ DISAGREE = declare(
     "HR0733",
     "config",
     "ranks disagree",
-    "Each rank of a process group takes its part of the same global batches. "
-    "So all ranks must make the loader with the same records, seed, order, batch size and "
-    "transforms, and load the same state. The message says what differs, and on which ranks. "
-    "Frequent causes: a seed or a path that depends on the rank, a file that is missing on one "
-    "machine, a checkpoint per rank. For loaders that differ on purpose, give shard=False (all "
-    "records on this rank) or shard=(rank, world_size): these are not compared.",
+    "Each rank of a process group takes its part of the same global batches. So all ranks must "
+    "make the loader with the same records, seed, order, batch size and transforms, and load the "
+    "same state. The message says what differs, and on which ranks. Common causes: a seed or a "
+    "path that depends on the rank, a file that is missing on one machine, a checkpoint per rank. "
+    "For loaders that differ on purpose, give shard=False (all records on this rank) or "
+    "shard=(rank, world_size): these are not compared.",
 )
 PATIENCE = 10.0  # seconds to wait for ranks that have not begun such a loader
-GRACE = 2.0  # seconds for which ranks must disagree: threads may begin loaders in another order
+GRACE = 2.0  # seconds for which ranks must disagree: threads may begin loaders in a different order
 _FAREWELL = 5.0  # seconds to wait until other ranks have read why this one ends
 _POLL = 1.0  # seconds between looks of a loader whose ranks have not all arrived
 

@@ -172,7 +172,7 @@ class Assembly:
         return self._engine
 
     def renew(self, **changes: Any) -> _core.Loader:
-        """Replaces the engine's loader by one with slots pinned for a device, or not pinned."""
+        """Replaces the engine's loader with one with slots pinned for a device, or not pinned."""
         engine = self.engine()
         state = engine.state()
         engine.close()
@@ -208,8 +208,8 @@ class Assembly:
         return self._bad_records + self.engine().quarantine()
 
     def set_shard(self, shard: Shard, state: Mapping[str, int]) -> None:
-        """Replaces the engine's loader by one for another part of the global batch, at this state.
-        An error changes nothing.
+        """Replaces the engine's loader with one for another part of the global batch, at this
+        state. An error changes nothing.
         """
         engine = self.engine()
         before, self._streams = self._streams, engine.state().get("streams", 0)
@@ -252,9 +252,7 @@ class Assembly:
         ConfigError HR0690 for a stream, which has none.
         """
         if self.stream is not None:
-            self.stream.refuse(
-                "its batches have no numbers, so they cannot be inspected outside the iteration"
-            )
+            self.stream.refuse("its batches can only be inspected in the iteration")
         if self._inspector is None:
             fields = self.field_names()
             hidden = [name for name in ("id", "key") if name not in fields]

@@ -44,7 +44,7 @@ KEYWORDS = {
         (
             (
                 "`shuffle=True`",
-                "`shuffle=True`: each epoch in another order, a function of `seed` and epoch",
+                "`shuffle=True`: each epoch in a different order, a function of `seed` and epoch",
             ),
         )
     ),
@@ -85,9 +85,9 @@ KEYWORDS = {
         (
             (
                 "`batch_sampler`",
-                "torch's `BatchSampler` is its sampler and `batch_size`; another one is called for "
-                "its batches. These may differ in "
-                "size, but must be the same sizes in every epoch",
+                "torch's `BatchSampler` becomes its sampler and `batch_size`; another one is "
+                "called for its batches. These may differ in size, but must be the same sizes in "
+                "every epoch",
             ),
         ),
         "sampler= orders the records, batch_size= groups them",
@@ -96,19 +96,18 @@ KEYWORDS = {
         (
             (
                 "`collate_fn`",
-                "torchvision's MixUp, CutMix or a RandomChoice of them, as its reference scripts "
-                "write it (`mix(*default_collate(batch))`), also with their own RandomMixup and "
-                "RandomCutmix for v1, which are verified by their results, become a transform; "
-                "that of its script for segmentation, with its `cat_list` as published, is padding "
-                "by the engine; any other one is called on the "
-                "records of each finished batch of `.torch()` "
-                "([Collate functions](collate-functions.md)), and "
+                "one that applies torchvision's MixUp, CutMix or a RandomChoice of them, as its "
+                "reference scripts do (`mix(*default_collate(batch))`, even with their RandomMixup "
+                "and RandomCutmix for v1, which are verified by their results), becomes a "
+                "transform; that of its segmentation script, with its `cat_list` as published, "
+                "becomes padding by the engine; any other is called on the records of each "
+                "finished batch of `.torch()` ([Collate functions](collate-functions.md)), and "
                 '`collate="default"` omits it: fields are stacked; those that '
                 "differ in shape are padded, packed or delivered as lists, depending on "
                 '`ragged=`, and `batch.per_record("boxes", "labels")` is a list of dictionaries',
             ),
         ),
-        'not needed, batches are assembled in place; ragged="pad", "packed" or "list" delivers '
+        'not needed: batches are assembled in place; ragged="pad", "packed" or "list" delivers '
         "fields that differ in shape, and a function in the list of transforms changes records",
     ),
     "num_workers": DataLoaderKeyword(
@@ -118,8 +117,8 @@ KEYWORDS = {
                 "none: native threads. For Python transforms, `python_workers=`",
             ),
         ),
-        "not needed, records are processed by native threads; threads=N sets how many",
-        "records are processed by native threads, threads=N sets how many",
+        "not needed: records are processed by native threads; threads=N sets how many",
+        "records are processed by native threads; threads=N sets how many",
         (0,),
     ),
     "pin_memory": DataLoaderKeyword(
@@ -142,26 +141,31 @@ KEYWORDS = {
     ),
     "persistent_workers": DataLoaderKeyword(
         (("`persistent_workers`", "none: threads live as long as the process"),),
-        "not needed, threads live as long as the process",
+        "not needed: threads live as long as the process",
         "threads live as long as the process",
         (False,),
     ),
     "timeout": DataLoaderKeyword(
-        (("`timeout`", "none: a long wait is reported by name, after `patience=` seconds"),),
-        "not needed, a record that hangs is reported by name; patience= sets after how long",
+        (
+            (
+                "`timeout`",
+                "none: a wait of more than `patience=` seconds is reported, with its cause",
+            ),
+        ),
+        "not needed: a record that hangs for patience= seconds is reported by name",
         "a hanging transform is reported by name",
         (0,),
     ),
     "worker_init_fn": DataLoaderKeyword(
         (("`worker_init_fn`", "none: Python transforms are seeded for each record"),),
-        f"not needed, {_NO_PROCESSES}; a Python transform gets its own random generator as the "
+        f"not needed: {_NO_PROCESSES}; a Python transform gets its own random generator as the "
         "argument rng",
         "Python transforms are seeded for each record, in any process",
         (None,),
     ),
     "multiprocessing_context": DataLoaderKeyword(
         (("`multiprocessing_context`", "none: the processes of `python_workers=` are spawned"),),
-        f"not needed, {_NO_PROCESSES}",
+        f"not needed: {_NO_PROCESSES}",
         f"{_NO_PROCESSES} except for python_workers=, which are spawned",
         (None,),
     ),

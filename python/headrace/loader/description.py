@@ -39,9 +39,9 @@ NOT_PICKLABLE = declare(
     "HR0175",
     "config",
     "loaders cannot be pickled",
-    "A loader has threads, memory and a position in an epoch; a copy would be a second position. "
-    "Create a loader in each process. Sources and transforms pickle, loader.description() is "
-    "plain data, and state_dict() holds the position.",
+    "A loader has threads, memory and a position in an epoch, which cannot be copied. Create a "
+    "loader in each process. Sources and transforms pickle, loader.description() is plain data, "
+    "and state_dict() holds the position.",
 )
 
 _VERSION = 2
@@ -139,7 +139,7 @@ def check_plan(description: Mapping[str, Any], engine: _core.Loader) -> None:
         return
     if description["headrace"] != _core.__version__:
         warn(
-            f"the loader was described by Headrace {description['headrace']}, this is "
+            f"the loader was described by Headrace {description['headrace']}, but this is "
             f"{_core.__version__}: batches may differ"
         )
         return

@@ -333,8 +333,8 @@ class Loader(Outputs):
         """Makes the next iteration begin after the last batch that ``state`` counts.
 
         ``set_epoch`` with the epoch of the state keeps this position. Raises ConfigError HR0162 for
-        an invalid state, HR0711 for other records, another order or another global batch; if the
-        process group is initialized later, the last is detected when the iteration begins.
+        an invalid state, HR0711 for different records, order or global batch; if the process group
+        is initialized later, the last is detected when the iteration begins.
         """
         self._assembly.engine()
         self._turn.take_over(lambda: self._load_state(state))
@@ -382,7 +382,7 @@ class Loader(Outputs):
     def __reduce__(self) -> Any:
         raise description.NOT_PICKLABLE.error(
             "pickle the source and the transforms, and create a loader there",
-            hint="loader.description() is plain data, hr.Loader.from_description() the inverse",
+            hint="loader.description() is plain data, hr.Loader.from_description() is its inverse",
         )
 
     # Inspection; nothing here counts as received.

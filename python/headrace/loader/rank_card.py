@@ -74,8 +74,8 @@ def _digest(data: bytes, size: int) -> str:
 
 
 def call_site() -> str:
-    """Where the present loader is made: the lines that lead there, outside of Headrace.
-    Two loaders of a program differ in it, unless a loop or a shared function makes them.
+    """Where the current loader is made: the lines that lead there, outside of Headrace. Two loaders
+    of a program differ in it, unless a loop or a shared function makes them.
     """
     lines: list[str] = []
     frame = sys._getframe(1)

@@ -36,7 +36,7 @@ def state_from(given: Any, names: Iterable[str]) -> dict[str, int]:
         raise _NOT_A_STATE.error(f"it has no {', '.join(missing)}")
     state = {name: _number(name, given[name]) for name in expected}
     if (version := state.pop("headrace")) != VERSION:
-        raise _NOT_A_STATE.error(f"it has version {version}, this Headrace reads version {VERSION}")
+        raise _NOT_A_STATE.error(f"it has version {version}, but this Headrace reads {VERSION}")
     if state["streams"] == 0:
         del state["streams"]
     return state

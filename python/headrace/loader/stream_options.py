@@ -14,7 +14,7 @@ from headrace.sources.stream import OpenedStream
 NOT_FOR_STREAMS = declare(
     "HR0696",
     "config",
-    "option needs records by number",
+    "option needs random access",
     "A stream delivers records in the order of its iterable, once per epoch. Options that draw "
     "records from the whole epoch, or keep them for the next one, need a list or files.",
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One thread at a time moves a loader, or a prefetcher."""
+"""Lets only one thread at a time advance a loader or a prefetcher."""
 
 from __future__ import annotations
 

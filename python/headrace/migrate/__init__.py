@@ -134,7 +134,7 @@ def from_dataloader(
         dataloader, given, dataset, parts, batching.runs, keywords, changes, python_workers
     )
     for name in unchanged.left_out[:_NAMED]:
-        report.add(name, CHANGED, "too large to be compared: changes later have no effect")
+        report.add(name, CHANGED, "too large to be compared: later changes have no effect")
     loader.take_after(dataloader, given, unchanged)
     if verbose:
         print(report)
@@ -145,8 +145,8 @@ def _refuse_iterable(dataloader: Any) -> None:
     kind = getattr(dataloader, "_dataset_kind", 0)
     if "Iterable" in str(kind) or kind == 1:
         raise REFUSED.error(
-            f"{type(dataloader.dataset).__name__} is an IterableDataset, whose records have no "
-            "numbers",
+            f"{type(dataloader.dataset).__name__} is an IterableDataset, which has no random "
+            "access",
             hint="hr.Loader(hr.stream(dataset), transforms, batch_size=...) makes batches of its "
             "records; hr.prefetch(dataloader, device) feeds a GPU from the DataLoader",
         )

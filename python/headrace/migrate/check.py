@@ -37,7 +37,7 @@ _DIFFERS = declare(
 _RECORDS = 32
 _STATE = (
     "its records depend on earlier calls: they are not compared, are made in order (threads=1), "
-    "and differ in another order, with workers or after a resume"
+    "and change with the order, with workers or after a resume"
 )
 # Keywords that determine the data.
 _OF_PICTURES = ("damaged", "mode", "sixteen_bit", "page", "strict", "max_pixels")
@@ -73,8 +73,8 @@ def compare(
                 report.add(
                     f"record {number}",
                     CHANGED,
-                    f"{python} returns other values when called twice: it has a state that seed= "
-                    "does not repeat, so it is not compared",
+                    f"{python} returns different values when called twice: it has state that "
+                    "seed= does not reset, so it is not compared",
                 )
                 report.differences.clear()
                 return
@@ -202,10 +202,12 @@ def _expected(dataset: Dataset, number: int, parts: Parts, exact: bool = False) 
 def _difference(ours: Any, theirs: Any) -> tuple[str, float]:
     """A description of the difference, if any, and the largest difference."""
     if isinstance(theirs, (str, bytes)):
-        return ("" if ours == theirs else f"is {ours!r}, the dataset has {theirs!r}"), 0.0
+        return ("" if ours == theirs else f"is {ours!r}, but the dataset has {theirs!r}"), 0.0
     ours = np.asarray(ours)
     if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape):
-        return f"is {ours.dtype} {ours.shape}, the dataset has {theirs.dtype} {theirs.shape}", 0.0
+        return (
+            f"is {ours.dtype} {ours.shape}, but the dataset has {theirs.dtype} {theirs.shape}"
+        ), 0.0
     if not ours.size:
         return "", 0.0
     alike = (ours == theirs) | ((ours != ours) & (theirs != theirs))  # NaN

@@ -129,7 +129,7 @@ def _source(dataset: Any, told: Told, boxes: str, masks: bool = False) -> Source
     places = {image: place for place, image in enumerate(sorted(dataset.coco.imgs))}
     if len(source) != len(places):
         raise REFUSED.error(
-            f"{annotations} lists {len(source)} images, the dataset's annotations {len(places)}",
+            f"{annotations} lists {len(source)} images, but the dataset {len(places)}",
             hint="annotations= is for one dataset: call from_dataloader once for each",
         )
     rows = [places[image] for image in dataset.ids]

@@ -48,7 +48,7 @@ def translate(dataset: Any, told: Told, traced: Traced) -> Dataset:
     _refuse_whole_batches(base)
     if not hasattr(base, "__getitem__") or not hasattr(base, "__len__"):
         raise REFUSED.error(
-            f"{type(base).__name__} has no records by number",
+            f"{type(base).__name__} has no random access to its records",
             hint="hr.prefetch(dataloader, device) feeds a GPU from any iterable",
         )
     if not len(base if rows is None else rows):
@@ -336,7 +336,8 @@ def _record(fetch: Fetch, numbers: Any, i: int) -> dict[str, Any]:
 
 
 _FLAT = (
-    "records are tuples, lists or dictionaries, also nested, of tensors, arrays, numbers and text, "
+    "records are tuples, lists or dictionaries, possibly nested, of tensors, arrays, numbers and "
+    "text, "
     'the same in each, with ragged="list" where shapes differ (hr.coco() reads COCO); a missing '
     "label is a number, such as -1"
 )

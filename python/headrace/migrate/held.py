@@ -47,7 +47,7 @@ class Value:
         before = self._value
         if now is before or (type(now) is type(before) and (now == before or now != now)):
             return ""
-        return f"{self._name} is {_shown(now)} now, it was {_shown(before)}"
+        return f"{self._name} is now {_shown(now)}, was {_shown(before)}"
 
 
 class Thing:
@@ -60,7 +60,7 @@ class Thing:
     def change(self, now: Any) -> str:
         if now is self._value:
             return ""
-        return f"{self._name} is {_shown(now)} now, it was {_shown(self._value)}"
+        return f"{self._name} is now {_shown(now)}, was {_shown(self._value)}"
 
 
 class Copied:
@@ -74,20 +74,20 @@ class Copied:
     def change(self, now: Any) -> str:
         before = self._copy
         if type(now) is not self._kind:
-            return f"{self._name} is a {type(now).__name__} now, it was a {self._kind.__name__}"
+            return f"{self._name} is now a {type(now).__name__}, was a {self._kind.__name__}"
         try:
             if now == before:
                 return ""
         except ValueError:  # for arrays that were replaced by another object
             return f"{self._name} has different entries now"
         if len(now) != len(before):
-            return f"{self._name} has {len(now):,} entries now, it had {len(before):,}"
+            return f"{self._name} now has {len(now):,} entries, had {len(before):,}"
         if isinstance(now, (set, frozenset)) or (isinstance(now, dict) and now.keys() ^ before):
             return f"{self._name} has different entries now"
         for key in now if isinstance(now, dict) else range(len(now)):
             is_, was = now[key], before[key]
             if is_ is not was and is_ != was:
-                return f"{self._name}[{key!r}] is {_shown(is_)} now, it was {_shown(was)}"
+                return f"{self._name}[{key!r}] is now {_shown(is_)}, was {_shown(was)}"
         return ""
 
 
@@ -102,7 +102,7 @@ class Nested:
 
     def change(self, now: Any) -> str:
         if len(now) != self._count:
-            return f"{self._name} has {len(now):,} entries now, it had {self._count:,}"
+            return f"{self._name} now has {len(now):,} entries, had {self._count:,}"
         try:
             alike = self._hashed(now) == self._hash
         except ValueError:
@@ -131,11 +131,11 @@ class Array:
 
     def change(self, now: Any) -> str:
         if not is_array(now):
-            return f"{self._name} is {_shown(now)} now, it was {self._form[0]}"
+            return f"{self._name} is now {_shown(now)}, was {self._form[0]}"
         form = _form_of(now)
         if form != self._form:
             is_, was = (" ".join(map(str, each)) for each in (form, self._form))
-            return f"{self._name} is {is_} now, it was {was}"
+            return f"{self._name} is now {is_}, was {was}"
         return "" if self._hashed(now) == self._hash else f"{self._name} has other values now"
 
     def _hashed(self, value: Any) -> Any:
@@ -154,7 +154,7 @@ class Whole:
 
     def change(self, now: Any) -> str:
         if type(now) is not self._kind:
-            return f"{self._name} is {_shown(now)} now, it was a {self._kind.__name__}"
+            return f"{self._name} is now {_shown(now)}, was a {self._kind.__name__}"
         found, skips = parts_of(now), self.skips
         for name, part in self._parts.items():
             if skips is not None and skips(name):

@@ -142,5 +142,5 @@ def _compare(dataset: Any, numbers: Any, rows: Any) -> None:
             ours = rows[number]
         if not equal(ours, theirs):
             raise NoFormat(
-                f"its transform gives record {number} another value than in a batch of one"
+                f"its transform gives record {number} a different value from a batch of one"
             )

@@ -120,7 +120,7 @@ class Node:
             yield from part._values(value)
 
     def leaves(self, record: Any, other: Callable[[], BaseException] = OtherForm) -> list[Any]:
-        """The values alone, not inspected; ``other()`` is raised for another form."""
+        """The values alone, not inspected; ``other()`` is raised for a different form."""
         out: list[Any] = []
         self._leaves(record, other, out)
         return out

@@ -181,7 +181,7 @@ class OnTarget(Timed):
 
 
 class NotLikeTheFirst(TypeError):
-    """A record has other fields than record 0, or a value that no field can hold."""
+    """A record has different fields from record 0, or a value that no field can hold."""
 
 
 class Fetch(Timed):

@@ -51,7 +51,7 @@ class Parts:
 
     @property
     def draw(self) -> bool:
-        """Whether a step is random, if known: comparisons use another form of it."""
+        """Whether a step is random, if known: comparisons use a different form of it."""
         return any(list(map(id, step.step)) != list(map(id, step.steady)) for step in self.all)
 
     @property

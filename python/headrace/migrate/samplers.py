@@ -64,8 +64,8 @@ def _attributes(sampler: Any) -> dict[str, Any]:
 
 class Asked(Sampling):
     """The order of a torch Sampler, or of a batch sampler (``batches``), over this many records.
-    Raises ConfigError HR0834 if it does not end, or returns another order for the same epoch when
-    iterated again.
+    Raises ConfigError HR0834 if it does not end, or returns a different order for the same epoch
+    when iterated again.
     """
 
     def __init__(self, sampler: Any, records: int, batches: bool = False) -> None:

@@ -264,6 +264,6 @@ def _compare_decoded(dataset: Dataset, files: dict[str, Column]) -> None:
             theirs = pixels_of(raw[name], picture.kind)
             if not np.array_equal(record[name], theirs):
                 raise NoFormat(
-                    f"left unchanged: {files[name]['paths'][int(number)]} has other pixels than "
-                    "with Headrace, which decodes like Pillow"
+                    f"left unchanged: {files[name]['paths'][int(number)]} has different pixels "
+                    "in Headrace, which decodes like Pillow"
                 )

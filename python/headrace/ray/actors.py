@@ -116,7 +116,7 @@ class Actors:
         nodes = self._nodes()
         if parcel.nbytes > _PARCEL * self._store:
             raise TOO_LARGE.error(
-                f"arrays in memory of {parcel.nbytes:,} bytes, but object stores of "
+                f"arrays in memory have {parcel.nbytes:,} bytes, but object stores only "
                 f"{self._store:,}",
                 hint="write them with hr.npy or hr.pack where all machines can read them",
             )

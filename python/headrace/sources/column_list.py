@@ -29,7 +29,7 @@ class ColumnList:
         classes: Sequence[str] = (),
         kind: str | None = None,
     ) -> None:
-        """A dense array; its first axis is the record. keep: an object to keep alive as long.
+        """A dense array; its first axis indexes the records. keep: an object to keep alive as long.
         classes: names of its labels. kind: default: from its name and dtype.
         """
         names = list(classes)

@@ -27,7 +27,7 @@ NOT_A_COLUMN = declare(
     "config",
     "not a column",
     "records() takes columns: lists of paths, lists of strings, and numeric arrays or tensors "
-    "whose first axis is the record.",
+    "whose first axis indexes the records.",
 )
 
 
@@ -36,11 +36,12 @@ def records(*unnamed: Any, kinds: Any = None, **fields: Any) -> Source:
 
     A column is a list of paths (pathlib's, strings that all have a suffix of image, audio or video
     files, any strings if the column is named ``image`` or ``mask``), of encoded files as bytes, an
-    array or tensor whose first axis is the record, a list of Pillow's images of one size, or a list
-    of strings; strings named ``label`` become classes. Arrays are not copied, unless their byte
-    order is not the machine's. kinds: kinds of columns whose names do not determine them; see
-    ``Source.with_kinds``. Strings are "text", "label", or paths of an "image", a "mask", "audio" or
-    "video". Raises ConfigError if lengths differ, or if none of the paths is a file (HR1402).
+    array or tensor whose first axis indexes the records, a list of Pillow images of the same size,
+    or a list of strings; strings named ``label`` become classes. Arrays are not copied, unless
+    their byte order is not the machine's. kinds: kinds of columns whose names do not determine
+    them; see ``Source.with_kinds``. Strings are "text", "label", or paths of an "image", a "mask",
+    "audio" or "video". Raises ConfigError if lengths differ, or if none of the paths is a file
+    (HR1402).
     """
     if unnamed:
         raise NOT_A_COLUMN.error(
@@ -113,7 +114,7 @@ def _stored(name: str, values: Sequence[Any]) -> list[Any]:
     """The bytes of the values, or their paths if none has bytes."""
     for record, value in enumerate(values):
         if not is_stored_image(value):
-            raise NOT_A_COLUMN.error(f"{name} of record {record} is {value!r:.60}, and no image")
+            raise NOT_A_COLUMN.error(f"{name} of record {record} is {value!r:.60}, not an image")
     key = "path" if all(value["bytes"] is None for value in values) else "bytes"
     return [value[key] for value in values]
 
@@ -134,7 +135,7 @@ def _strings(name: str, values: Sequence[Any]) -> list[str]:
     for record, value in enumerate(values):
         if not isinstance(value, (str, os.PathLike)):
             raise NOT_A_COLUMN.error(
-                f"{name} of record {record} is {value!r}, and record 0 has {values[0]!r}",
+                f"{name} of record {record} is {value!r}, but record 0 has {values[0]!r}",
                 hint="each record needs a string; use an empty one for missing text",
             )
     return [str(os.fspath(value)) for value in values]
@@ -151,7 +152,7 @@ def _are_files(name: str, first: Any, strings: Sequence[str]) -> bool:
     for record, text in enumerate(strings):
         if not is_media_path(text):
             raise NOT_A_COLUMN.error(
-                f"{name} begins with {first!r}, which may be a file, and record {record} has "
+                f"{name} begins with {first!r}, which may be a file, but record {record} has "
                 f"{text[:60]!r}",
                 hint=f'kinds={{"{name}": "text"}} or "image"',
             )

@@ -161,7 +161,7 @@ class ObjectReader:
         if not self.names and len(spatial) > 1:
             raise _WHICH_IS_WHICH.error(
                 f"record 0 is a tuple of {len(record)} values, {len(spatial)} of them images "
-                "or maps of one size",
+                "or maps of the same size",
                 hint='hr.open(dataset, names=("image", "mask")); one name per value. For two views '
                 'of one image: names=("image", "view"), kinds={"view": "image"}',
             )
@@ -271,8 +271,8 @@ def _listed_labels(labels: Any, kinds: Mapping[str, str], records: int) -> list[
         return None
     if kinds.get("label") != "label" or len(labels) != records:
         raise UNKNOWN_VALUE.error(
-            f"labels= has {len(labels):,} labels, but of {records:,} records "
-            f"{'each has one' if 'label' in kinds else 'none has a field label'}"
+            f"labels= has {len(labels):,} labels for {records:,} records, "
+            f"{'each with a label' if 'label' in kinds else 'none of which has a field label'}"
         )
     return [whole_number("labels=", label) for label in labels]
 

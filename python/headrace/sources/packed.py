@@ -80,30 +80,29 @@ def packed(
     shift: 1: adds ``targets``, the token that follows in the document. 0: ``input_ids`` and
     ``labels`` for models that shift labels themselves, like those of Hugging Face. None: no labels.
     labels: a field with one label per token, -100 in prompts. None: ``labels`` if there is such a
-    field, otherwise the tokens. token_fields: further fields with one value per token; 0 in
+    field, otherwise the tokens. token_fields: additional fields with one value per token; 0 in
     padding. to: dtype of tokens and labels. pad: token id in padding. ignore_index: label of
     positions that are not predicted: after a document's end, and in padding. seed: decides the
     order of documents of equal length ("best-fit"). mask: a field with a boolean or integer per
     token: where it is 0, labels become ignore_index. ignore_tokens: ids whose labels become
-    ignore_index, too.
-    vocab_size: checks every id (HR1455). images: fields of encoded images. The document's tokens
-    contain one ``placeholder`` id for each non-empty image, in the order of the fields, which is
-    repeated once per token of the image; with expand=False, it is already repeated. These tokens
-    are never labels. image_transforms: the list of T.EachImage in the loader: the number of an
-    image's tokens is its number of patches divided by patches_per_token, from the size in its
-    header; or give ``image_tokens``. bad_images: for an image whose header cannot be read, or that
-    the transforms reject: "error" (HR1454), or "drop" its document. exif_orientation: whether to
-    rotate images by their Exif orientation, both here and in the loader, unless that or T.EachImage
-    sets it. None: as for a loader of ``source``. buffer, rows: for streams (``hr.stream``): number
-    of documents that are read before their rows are chosen; and rows per epoch over all ranks, like
-    ``length=`` of hr.stream.
-    Further fields: ``position_ids``, from 0 in each document; ``segment_ids``, 1, 2, ... and 0 in
-    padding; ``cu_seqlens``, int32, the offsets of documents. With images: ``images``, those of the
-    row, for T.EachImage; ``image_positions``, int64 (images), where each image's tokens begin in
-    the row; ``image_sizes``, int64 (images, 2), height and width after the transforms.
-    The rows are determined once, from the lengths; the loader shuffles them in each epoch. ``repr``
-    shows the fraction of tokens in rows, and how much was split or dropped. Raises ConfigError
-    HR1450 for documents that cannot be packed.
+    ignore_index, too. vocab_size: checks every id (HR1455). images: fields of encoded images. The
+    document's tokens contain one ``placeholder`` id for each non-empty image, in the order of the
+    fields, which is repeated once per token of the image; with expand=False, it is already
+    repeated. These tokens are never labels. image_transforms: the list of T.EachImage in the
+    loader: the number of an image's tokens is its number of patches divided by patches_per_token,
+    from the size in its header; or give ``image_tokens``. bad_images: for an image whose header
+    cannot be read, or that the transforms reject: "error" (HR1454), or "drop" its document.
+    exif_orientation: whether to rotate images by their Exif orientation, both here and in the
+    loader, unless that or T.EachImage sets it. None: as for a loader of ``source``. buffer, rows:
+    for streams (``hr.stream``): number of documents that are read before their rows are chosen; and
+    rows per epoch over all ranks, like ``length=`` of hr.stream. Additional fields: ``position_ids``,
+    from 0 in each document; ``segment_ids``, 1, 2, ... and 0 in padding; ``cu_seqlens``, int32, the
+    offsets of documents. With images: ``images``, those of the row, for T.EachImage;
+    ``image_positions``, int64 (images), where each image's tokens begin in the row;
+    ``image_sizes``, int64 (images, 2), height and width after the transforms. The rows are
+    determined once, from the lengths; the loader shuffles them in each epoch. ``repr`` shows the
+    fraction of tokens in rows, and how much was split or dropped. Raises ConfigError HR1450 for
+    documents that cannot be packed.
     """
     documents = open(source)
     found = tokens if tokens is not None else _tokens_of(documents)
@@ -196,7 +195,6 @@ def _tokens_of(source: Source) -> str:
         return rows[0]
     fields = ", ".join(f"{field.name} {field.kind}" for field in source.schema)
     raise _NO_TOKENS.error(
-        f"{'no field' if not rows else f'{len(rows)} fields'} of integers in one dimension, among "
-        f"{fields}",
+        f"{len(rows) or 'no'} one-dimensional integer fields among {fields}",
         hint=f'tokens="{rows[0]}"' if rows else "tokenize text first",
     )

@@ -77,7 +77,7 @@ def is_picture(value: Any) -> bool:
 
 
 def can_be_picture(value: Any, is_said: bool) -> bool:
-    """The same for other dtypes; also for more channels if declared as an image."""
+    """The same for other dtypes, and for more channels if declared as an image."""
     if is_picture(value):
         return True
     dtype = getattr(value, "dtype", None)  # NumPy's dtype has a name, independent of byte order
@@ -123,9 +123,9 @@ class PictureForm:
     ids: bool = False  # indices of palette images are kept, as the class ids of a mask
 
     def pixels(self, value: Any) -> np.ndarray[Any, Any]:
-        """The image as (C, H, W). Pillow images are converted as by ``convert("RGB")``, except that
-        16-bit and float images keep their dtype, and masks keep palette indices. Alpha is dropped;
-        values that no image dtype can hold are rejected.
+        """The image as (C, H, W). Pillow images are converted as with ``convert("RGB")``, except
+        that 16-bit and float images keep their dtype, and masks keep palette indices. Alpha is
+        dropped; values that no image dtype can hold are rejected.
         """
         array = self._pillow(value) if is_pillow(value) else self._array(value)
         if array.dtype.name not in _DTYPES:

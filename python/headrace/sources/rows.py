@@ -18,8 +18,8 @@ from headrace.sources.source import Source
 
 
 class Rows(Sequence["Row"]):
-    """Records by number. Fields other than files are read for all records at once, on first access;
-    images, audio and video record by record.
+    """Random access to records. Fields other than files are read for all records at once, on first
+    access; images, audio and video record by record.
     """
 
     def __init__(self, source: Source) -> None:

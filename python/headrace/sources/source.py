@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The class Source: records by number. See the package for ways to make one."""
+"""The class Source: a dataset with random access. See the package for ways to make one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ refinements: dict[str, Callable[..., Any]] = {}
 
 
 class Source:
-    """Records by number. ``src[i]`` is a dictionary: image (C, H, W) uint8, label int, key str."""
+    """A dataset with random access. ``src[i]`` is a dictionary: image (C, H, W) uint8, label int,
+    key str."""
 
     is_stream = False  # see headrace.stream
 

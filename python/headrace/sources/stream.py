@@ -26,7 +26,7 @@ from headrace.sources.stream_reader import ENDLESS, StreamReader
 NO_NUMBERS = declare(
     "HR0690",
     "config",
-    "stream records have no numbers",
+    "stream has no random access",
     "A stream returns its records in order, once per epoch; their number is only known at the "
     "end. Access to a record or batch by number, and the number of records, require a list, files "
     "of a supported format, or length=.",

@@ -120,7 +120,7 @@ class Origin:
         if state is not None and not of_object:
             if holder is None:
                 raise TypeError(
-                    "it has no load_state_dict(), but the state comes from one that has"
+                    "it has no load_state_dict(), but the state is of an iterable that has it"
                 )
             iterator.load_state_dict(copy.deepcopy(state))
         return Pass(iterator, holder)

@@ -32,7 +32,7 @@ ENDED_EARLY = declare(
     "HR0692",
     "data",
     "stream ended early",
-    "An epoch has length= records, over all ranks. Further records are not read; an iterable "
+    "An epoch has length= records, over all ranks. Additional records are not read; an iterable "
     "that ends earlier is an error, because ranks would get out of step.",
 )
 CHANGED = declare(

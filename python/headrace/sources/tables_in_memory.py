@@ -107,7 +107,7 @@ def _are_tuples(values: Sequence[Any]) -> bool:
 
 
 def _names_of(record: Sequence[Any]) -> list[str]:
-    """image, label, and for further values the names as for Python records."""
+    """image, label, and for other values the names as for Python records."""
     path, label, *others = record
     if is_media_path(label):
         raise NOT_A_COLUMN.error(

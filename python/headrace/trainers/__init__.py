@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adapters for the trainers of other libraries: one module each, which imports its trainer. from
-headrace.trainers import huggingface or ``hr.trainers.huggingface``. Headrace itself does not import
-them. docs/guide/trainers.md describes each.
+"""Adapters for the trainers of other libraries: one module each, which imports its trainer (``from
+headrace.trainers import huggingface``, or ``hr.trainers.huggingface``). Headrace itself does not
+import them. docs/guide/trainers.md describes each.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ NO_RECORDS = declare(
     "HR0851",
     "config",
     "Grain dataset without random access",
-    "hr.from_grain needs a length and a record for each number below it: a "
-    "RandomAccessDataSource, or a MapDataset that neither repeats indefinitely nor filters. Take "
-    "the dataset before .filter() and .repeat(): a loader has epochs, and drops records by "
-    "subset=.",
+    "hr.from_grain needs a length and random access: a RandomAccessDataSource, or a MapDataset "
+    "that neither repeats indefinitely nor filters. Take the dataset before .filter() and "
+    ".repeat(): a loader has epochs, and drops records by subset=.",
 )
 
 _TRAINERS = (

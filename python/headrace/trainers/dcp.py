@@ -19,8 +19,8 @@ class LoaderState:
 
     DCP loads only the entries that the state has before loading, and the state of a stream's
     iterable has other entries at each position. The entry is the same on all ranks, and can be
-    loaded on another number of them. Ranks with their own streams have one entry each; DCP then
-    refuses another number of ranks.
+    loaded on a different number of them. Ranks with their own streams have one entry each; DCP then
+    refuses a different number of ranks.
     """
 
     def __init__(self, loader: Any) -> None:

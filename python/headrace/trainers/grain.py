@@ -95,7 +95,7 @@ def from_grain(source: Any, **options: Any) -> Source:
     shards and repeats it instead of Grain. Records are read on one Python thread.
 
     options: as in ``headrace.open`` for objects: names=, kinds=, shapes=, classes=, labels=.
-    Raises ConfigError HR0851 if it does not have a record at each number.
+    Raises ConfigError HR0851 if it does not have a record at each index.
     """
     if not hasattr(source, "__len__") or not hasattr(source, "__getitem__"):
         raise NO_RECORDS.error(f"{type(source).__name__} has no len() and [i]")

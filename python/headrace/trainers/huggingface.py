@@ -29,8 +29,8 @@ class Loaders:
     a dictionary, or in evaluate()) and test_dataset may then be a loader, or the result of its
     ``.torch(batch="dict")``. Other datasets work as before. ``train(resume_from_checkpoint=...)``
     continues with the next batch, on any number of ranks with the same global batch, and rejects a
-    checkpoint of other data, another order or another global batch (HR0711). Each log of the loss
-    has ``data_wait_share``: the share of the time since the previous log that the loop waited for
+    checkpoint of different data, order or global batch (HR0711). Each log of the loss has
+    ``data_wait_share``: the share of the time since the previous log that the loop waited for
     batches.
     """
 
@@ -79,8 +79,8 @@ class Loaders:
 class Checkpoint(TrainerCallback, ExportableState):  # type: ignore[misc]
     """Stores the loader's state in the Trainer's checkpoints, and compares it when one is resumed.
     ``Loaders`` adds it; if you override ``get_train_dataloader``, add it to the Trainer's
-    ``callbacks``. Raises ConfigError HR0711 for a checkpoint of other records, another order or
-    another global batch, HR0850 if the Trainer would continue at another position.
+    ``callbacks``. Raises ConfigError HR0711 for a checkpoint of different records, a different
+    order or another global batch, HR0850 if the Trainer would continue at another position.
     """
 
     def __init__(self) -> None:

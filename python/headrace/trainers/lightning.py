@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lightning with Headrace loaders: a data module, and the share of waiting in the log.
+"""Lightning with Headrace loaders: a data module, and the fraction of time spent waiting for
+batches in the log.
 
     trainer.fit(model, datamodule=lightning.DataModule(train=train, val=val))
 

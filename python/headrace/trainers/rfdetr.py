@@ -46,8 +46,8 @@ def train(model: Any, **options: Any) -> Any:
 
 class DataModule(RFDETRDataModule):  # type: ignore[misc]
     """RF-DETR's data module with other training and validation loaders: COCO and YOLO datasets with
-    boxes, its resizing, crops, flips and normalization, drawn by (seed, epoch, position). A
-    training that is resumed from a checkpoint in mid-epoch continues with the next batch.
+    boxes, its resizing, crops, flips and normalization, drawn by (seed, epoch, position). A run
+    resumed from a mid-epoch checkpoint continues with the next batch.
 
     Raises ConfigError HR0850 for features that these loaders lack: masks, key points,
     ``aug_config`` with transforms, augmentation on the GPU, and WebDataset.

@@ -166,7 +166,7 @@ class NaFlexLoader:
                 raise
             raise MISFIT.error(
                 f"records of {self._translated.name} stay in Python: {self._translated.note}",
-                hint="a dataset that opens image files, or timm's own create_naflex_loader",
+                hint="use a dataset that opens image files, or timm's own create_naflex_loader",
             ) from reason
 
     @property
@@ -195,8 +195,8 @@ class NaFlexLoader:
             raise MISFIT.error(
                 f"the state has no {', '.join(missing)}"
                 if missing
-                else "the state is of a loader "
-                "with other records, other arguments or another number of ranks",
+                else "the state is from a loader with other records, other arguments or another "
+                "number of ranks",
                 hint="load the state_dict() of a loader with the same arguments and ranks",
             )
         self._place(state["epoch"], state["batch"])
@@ -212,7 +212,7 @@ class NaFlexLoader:
         return self._running
 
     def close(self) -> None:
-        """Ends the present iteration."""
+        """Ends the current iteration."""
         if self._running is not None:
             self._running.close()  # type: ignore[attr-defined]
             self._running = None

@@ -32,7 +32,7 @@ class PatchForm:
         if height != width:
             raise MISFIT.error(
                 f"patches of {height} x {width} pixels are not square",
-                hint="one number as patch_size, or timm's own create_naflex_loader",
+                hint="pass one number as patch_size, or use timm's own create_naflex_loader",
             )
         return int(height)
 

@@ -37,7 +37,7 @@ class Training:
         if wrapper.mixup_fn is not None:
             raise MISFIT.error(
                 "mixup_fn mixes images of different sizes, which this loader does not",
-                hint="mixup_fn=None, or timm's own create_naflex_loader",
+                hint="pass mixup_fn=None, or use timm's own create_naflex_loader",
             )
         self.wrapper, self.base = wrapper, wrapper.base_dataset
         self.transforms = {Key(*key): each for key, each in wrapper.transforms.items()}

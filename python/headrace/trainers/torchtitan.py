@@ -4,7 +4,8 @@
     config.dataloader = torchtitan.DataLoader.Config(make=make)
 
 where ``make(rank, world_size, **known)`` returns a Loader with one field of tokens. Its state is
-the same on all ranks, so a checkpoint can be resumed with another number of data-parallel ranks.
+the same on all ranks, so a checkpoint can be resumed with a different number of data-parallel
+ranks.
 
 Tested with torchtitan 0.3.
 """
@@ -32,7 +33,7 @@ def _tokens(batch: Any) -> Any:
             f"tokens of shape {tuple(tokens.shape)} and dtype {tokens.dtype}, which are not "
             "rows of integers",
             hint='use fields="tokens" with seq_len + 1 integers per record, or batch= for '
-            "another form",
+            "a different form",
         )
     inputs = tokens[:, :-1].long()
     positions = torch.arange(inputs.shape[1]).expand_as(inputs)

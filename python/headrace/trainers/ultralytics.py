@@ -33,8 +33,8 @@ class DetectionTrainer(TheirTrainer):  # type: ignore[misc]
     Ultralytics keeps decoded; with ``cache="ram"``, and on several ranks, from the whole epoch.
 
     ``results.csv`` gets a column ``data_wait_share``: the share of the epoch, from 0 to 1, that
-    the loop waited for batches. A resumed training begins the epoch after its checkpoint's with
-    that epoch's order. Raises ConfigError HR0850 for augmentations that this loader does not have.
+    the loop waited for batches. A resumed run begins the epoch after its checkpoint's with that
+    epoch's order. Raises ConfigError HR0850 for augmentations that this loader does not have.
     """
 
     _waits: WaitShare | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The share of a training loop's time that it waits for batches, for a trainer's own log."""
+"""The fraction of a training loop's time spent waiting for batches, for a trainer's own log."""
 
 from __future__ import annotations
 

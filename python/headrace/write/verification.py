@@ -32,7 +32,9 @@ def verify_all(
         return
     written = open_source(target, format=container.format, **container.arguments(src))
     if len(written) != len(records):
-        raise DIFFERS.error(f"{target} has {len(written)} records, the source {len(records)}")
+        raise DIFFERS.error(
+            f"{target} has {len(written)} records, but the source has {len(records)}"
+        )
     for number, place in zip(records, container.order(written), strict=True):
         expected, got = src.engine.read(number), written.engine.read(place)
         for field, value in expected.items():
@@ -47,7 +49,7 @@ def verify_all(
 
 
 def _same_pixels(expected: bytes, got: bytes) -> bool:
-    """Compares images that a pack stores in another form; broken ones are unchanged."""
+    """Compares images that a pack stores in a different form; broken ones are unchanged."""
     import numpy as np
 
     if expected == got:

@@ -107,8 +107,8 @@ bool is_jpeg(std::span<const uint8_t> bytes) {
 const CodecRecord kJpeg{
     .name = "jpeg",
     .doc =
-        "JPEG (ISO/IEC 10918-1): baseline, extended and progressive, Huffman or arithmetic, "
-        "8 bits, one, three or four components",
+        "JPEG (ISO/IEC 10918-1): baseline, extended and progressive, Huffman or arithmetic; 8 "
+        "bits; one, three or four components",
     .oracle =
         "libjpeg-turbo with the accurate integer IDCT, fancy upsampling and block smoothing, "
         "byte for byte; gray and CMYK conversion as Pillow",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes pixels as a baseline JPEG by libjpeg-turbo with its defaults, which are also Pillow's and
-// torchvision's: 4:2:0, the standard Huffman tables, the accurate DCT.
+// Encodes pixels as a baseline JPEG with libjpeg-turbo and its defaults, which are also those of
+// Pillow and torchvision: 4:2:0, the standard Huffman tables, the accurate DCT.
 #pragma once
 
 #include <cstdint>

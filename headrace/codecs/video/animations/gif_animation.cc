@@ -196,7 +196,7 @@ Result<VideoTrack> read_gif(const ByteRanges& file) {
 
 const VideoContainer kGif{
     .name = "gif",
-    .doc = "GIF, all of its frames, each as Pillow shows it in RGB.",
+    .doc = "All frames of a GIF, as Pillow converts them to RGB.",
     .suffixes = {},  // GIFs are images, unless opened as videos
     .sniff =
         [](std::span<const uint8_t> bytes) {

@@ -214,7 +214,7 @@ Result<VideoTrack> read_webp(const ByteRanges& file) {
 
 const VideoContainer kWebp{
     .name = "webp",
-    .doc = "Animated WebP, all of its frames, each as Pillow shows it in RGB.",
+    .doc = "All frames of an animated WebP, as Pillow converts them to RGB.",
     .suffixes = {},  // WebPs are images, unless opened as videos
     .sniff = is_animated,
     .read = read_webp,

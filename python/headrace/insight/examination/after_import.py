@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patches modules when they are imported.
 
-    with when_imported({"torch": patch}):  # calls patch(module), at once if it is imported already
+    with when_imported({"torch": patch}):  # calls patch(module), now if it is already imported
         run_the_script()
 
 Does not import anything itself. A module that cannot be patched is imported unchanged.

@@ -202,8 +202,8 @@ def try_remedies(found: Findings, seconds: float) -> None:
 
 
 def sweep_workers(found: Findings, seconds: float) -> None:
-    """A DataLoader with other numbers of workers, or ours with other numbers of threads; start-up
-    is timed separately.
+    """A DataLoader or our loader with different numbers of workers or threads; start-up is timed
+    separately.
     """
     cores = _core.allowed_cores()
     if found.ours is not None:

@@ -53,7 +53,7 @@ def text(level: str | None = None, reason: Reason | None = None) -> str:
         return f"{name}, the best level; elsewhere AVX2 or scalar code, with the same results"
     slow = f", which takes {reason.pdep_cost:.0f} multiplications here"
     name += slow if level == "avx2-slow-pdep" else ""
-    above = "AVX2 runs from Haswell and Zen on"
+    above = "AVX2 requires Haswell, Zen or newer"
     if level != "scalar":
-        above = "AVX-512 runs from Ice Lake and Zen 4 on"
+        above = "AVX-512 requires Ice Lake, Zen 4 or newer"
     return f"{name}: this CPU lacks {reason.lacks}; {above}"

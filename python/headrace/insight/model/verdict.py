@@ -74,8 +74,8 @@ def judge(
         reason = f"other programs took {contention:.0%} of the core time that this one needed"
     elif case.overlapped and batches < FEW and likely not in ("fed", "consumer"):
         reason = (
-            f"only {batches:g} batches came, which may have been prepared earlier; more seconds= "
-            "or smaller batches help"
+            f"only {batches:g} batches were received, and may have been prepared earlier; more "
+            "seconds= or smaller batches help"
         )
     if not reason:
         return found

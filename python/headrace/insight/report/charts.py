@@ -190,7 +190,7 @@ def threads(report: Results) -> Chart | str:
     most = max(point.get("rate_high", point["rate"]) for point in found)
     best = max(found, key=lambda point: point["rate"])
     words = Words(
-        "The loader alone, with other numbers of threads or workers",
+        "The loader alone, with different numbers of threads or workers",
         f"The fastest was {best['workers']:g}: {number(best['rate'])} records per second. "
         "Vertical lines: from the slowest to the fastest of repeated measurements.",
         ("threads or workers", "records/s", "first batch after"),

@@ -174,7 +174,7 @@ def _read(path: str | Path) -> dict[str, Any]:
         raise NOT_A_TRACE.error(f"{path} has no list traceEvents")
     for number, event in enumerate(events):
         if not isinstance(event, dict) or not _is_time(event.get("ts", 0)):
-            raise NOT_A_TRACE.error(f"{path}: event {number} is not one")
+            raise NOT_A_TRACE.error(f"{path}: event {number} is not a trace event")
     found: dict[str, Any] = value
     return found
 

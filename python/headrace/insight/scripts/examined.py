@@ -301,7 +301,7 @@ def notes_on(loop: Loop, failure: str) -> Iterator[str]:
     """Remarks about the chosen loop."""
     if loop.trains:
         yield (
-            "The script's steps actually trained the weights in memory, also on repeated batches."
+            "The script's steps actually trained the weights in memory, even on repeated batches."
         )
     elif loop.batches and "torch" in sys.modules:
         yield f"No backward pass was run in the loop at {loop.place}: it does not train."

@@ -76,7 +76,7 @@ def from_module(name: str, arguments: Sequence[str] = ()) -> Program:
     loader: Any = spec.loader if spec is not None else None
     if spec is None or not hasattr(loader, "get_code"):
         raise NO_PROGRAM.error(
-            f"-m {name}", hint="it is searched for as by python -m, from the current folder"
+            f"-m {name}", hint="it is searched for as with python -m, from the current folder"
         )
     try:
         code = loader.get_code(spec.name)

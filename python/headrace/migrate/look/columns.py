@@ -172,7 +172,7 @@ class Table:
         ]
 
     def _other_form(self) -> BaseException:
-        return _other(self._attempt, "another form than record 0")
+        return _other(self._attempt, "a different form from record 0")
 
     def sent(self) -> list[dict[str, Any]]:
         return [column.sent() for column in self.columns]

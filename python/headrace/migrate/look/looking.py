@@ -179,7 +179,7 @@ class _Calls:
         self._watch = watch
 
     def twice(self, count: int, say: child.Say) -> None:
-        """Traces all records, and again in another order, which must give the same records."""
+        """Traces all records, and again in a different order, which must give the same records."""
         for number in range(count):
             self.record(number, self.table.append)
             if number % 64 == 0:

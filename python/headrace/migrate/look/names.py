@@ -29,7 +29,7 @@ class Names:
         return name
 
     def replace(self, module: str, made: Made) -> None:
-        """Replaces the values of a module by mocks."""
+        """Replaces the values of a module with mocks."""
         space = vars(sys.modules[module])
         for name, value in replaced_in(space).items():
             space[name] = made(f"{module}.{name}", value)

@@ -45,7 +45,7 @@ class Outside:
         """A sentence about an input that has changed; empty if none has."""
         for key, before in self.environ.items():
             if (now := _variable(key)) != before:
-                return f"os.environ[{key!r}] is {_set(now)} now, it was {_set(before)}"
+                return f"os.environ[{key!r}] is now {_set(now)}, was {_set(before)}"
         for stamp_of, stamps in ((_stamp, self.files), (_listing, self.folders)):
             for path, was in stamps.items():
                 if (is_ := stamp_of(path)) != was:

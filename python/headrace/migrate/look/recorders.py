@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies a dataset, replacing its transforms by other callables. The copy is shallow, except that
+"""Copies a dataset, replacing its transforms with other callables. The copy is shallow, except that
 nested datasets are copied, too. Every callable attribute, and every callable in a short list or
 dictionary, is replaced by the result of ``made(name, real)``; the name is its path from the
 dataset: ``transform``, ``dataset.transforms['train']``. Opaque objects are replaced as well.
@@ -119,7 +119,7 @@ _FUNCTIONS = (types.FunctionType, types.ModuleType, types.MethodType, types.Buil
 
 
 def _is_transform(value: Any) -> bool:
-    """Whether it is a transform object of a library, also if it is not an attribute."""
+    """Whether it is a transform object of a library, even if it is not an attribute."""
     if not callable(value) or isinstance(value, (type, types.FunctionType, types.ModuleType)):
         return False
     return type(value).__module__.partition(".")[0] in _LIBRARIES

@@ -26,7 +26,7 @@ Make = Callable[[Any], Any]  # the replacement of a function
 
 
 def put(homes: Iterable[dict[str, Any]], replacements: dict[tuple[str, str], Make]) -> None:
-    """Replaces functions, given as (module, name), by the result of ``made``; also methods, as
+    """Replaces functions, given as (module, name), with the result of ``made``; also methods, as
     "Path.open". homes: namespaces."""
     for (module, name), make in replacements.items():
         home: Any = sys.modules.get(module)

@@ -153,7 +153,7 @@ def native(transform: Any, form: Form) -> Translated | None:
         notes.append("Pillow's filter instead of torch's on tensors: differences up to 1 of 255")
         original = _through_pillow(original)
     if known.resamples and any(map(is_mask, _parts(form.probes[0]))):
-        notes.append("masks are resized as by Pillow; torchvision's are off by up to half a pixel")
+        notes.append("masks are resized as in Pillow; torchvision's are off by up to half a pixel")
         original = _masks_by_pillow(original)
     if known.sizes:
         form.fixed = True

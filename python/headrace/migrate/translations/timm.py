@@ -79,7 +79,7 @@ def _shared(ops: list[Any]) -> dict[str, Any]:
         "bilinear",
         "bicubic",
     ):
-        raise NoOperator(f"it interpolates by {' or '.join(names)}")
+        raise NoOperator(f"it interpolates with {' or '.join(names)}")
     return {
         "fill": numbers_of(_one([op.kwargs["fillcolor"] for op in ops], "fill")),
         "interpolation": interpolation,

@@ -136,7 +136,7 @@ def _stream(file: Any, begin: int) -> tuple[Any, int]:
 
 def _check_count(batches: list[Any], count: int) -> None:
     if count not in (-1, len(batches)):
-        raise pyarrow().ArrowInvalid(f"{len(batches)} batches, and its footer names {count}")
+        raise pyarrow().ArrowInvalid(f"{len(batches)} batches, but its footer declares {count}")
 
 
 class _NotPlain(Exception):

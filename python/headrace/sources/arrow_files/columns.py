@@ -26,7 +26,7 @@ TABLE = declare(
     "fields=, or convert them once with the library that wrote them.",
 )
 
-_TOO_COSTLY = Code("HR0499", "resource", "opening costs more than the size of the files justifies")
+_TOO_COSTLY = Code("HR0499", "resource", "opening is too expensive for the size of the files")
 _TOO_MANY_OPEN = Code("HR0207", "storage", "too many open files")
 LEAST_UNPACKED = 256 << 20  # bytes to which any file may expand, however small it is
 
@@ -48,7 +48,7 @@ def pyarrow(module: str = "pyarrow") -> Any:
 def unreadable(path: str, error: Exception) -> Exception:
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return _TOO_MANY_OPEN.error(
-            f"{path}: {error}", hint="raise the limit of open files (ulimit -n)"
+            f"{path}: {error}", hint="raise the limit on open files (ulimit -n)"
         )
     if isinstance(error, MemoryError):
         return _TOO_COSTLY.error(

@@ -86,7 +86,7 @@ class OnDemand:
         source = self._source(self._groups.read(group, self._columns, parts))
         if [_facts(field) for field in source.schema] != self._kinds:
             raise TABLE.error(
-                f"row group {group} has other fields than the first one",
+                f"row group {group} has different fields from the first one",
                 hint="write the file again, with the same types in every row",
             )
         return source

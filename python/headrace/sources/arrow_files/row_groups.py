@@ -50,7 +50,7 @@ class RowGroups:
             rows = [footer.row_group(g).num_rows for g in range(footer.num_row_groups)]
             if min(rows, default=0) < 0 or sum(rows) != footer.num_rows:
                 raise TABLE.error(
-                    f"the footer of {path} names {footer.num_rows:,} rows, and "
+                    f"the footer of {path} declares {footer.num_rows:,} rows, but "
                     f"{sum(rows):,} in its row groups",
                     hint="copy the file again, or write it again",
                 )
@@ -111,8 +111,8 @@ class RowGroups:
             begin, count = _begin_of(chunk), chunk.total_compressed_size
             if not 0 <= begin <= begin + count <= size:
                 raise TABLE.error(
-                    f"the footer of {self.files.paths[f]} names bytes {begin} to {begin + count}, "
-                    f"and it has {size}",
+                    f"the footer of {self.files.paths[f]} refers to bytes {begin} to "
+                    f"{begin + count}, but the file has {size}",
                     hint="copy the file again, or write it again",
                 )
             out.append((f, begin, count))
@@ -198,7 +198,8 @@ class RowGroups:
             raise unpacks_too_far(path, most)
         if table.num_rows != rows:
             raise TABLE.error(
-                f"row group {g} of {path} has {table.num_rows:,} rows, its footer names {rows:,}",
+                f"row group {g} of {path} has {table.num_rows:,} rows, but its footer declares "
+                f"{rows:,}",
                 hint="copy the file again, or write it again",
             )
         return table

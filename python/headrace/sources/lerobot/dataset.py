@@ -135,7 +135,7 @@ def _offsets(
     for name, seconds in deltas.items():
         if name not in known:
             raise BAD_ARGUMENT.error(
-                f"delta_timestamps has {name!r}, which is not a feature of numbers or a camera",
+                f"delta_timestamps has {name!r}, which is neither a numeric feature nor a camera",
                 hint=did_you_mean(str(name), known),
             )
         given = arguments.numbers(f"delta_timestamps of {name!r}", seconds)
@@ -166,7 +166,9 @@ def _chosen_episodes(info: Info, episodes: Iterable[int]) -> list[int]:
     if not chosen:
         raise BAD_ARGUMENT.error("episodes is empty")
     if chosen[-1] >= info.episodes:
-        raise BAD_ARGUMENT.error(f"episode {chosen[-1]} of {info.episodes:,} episodes, from 0 on")
+        raise BAD_ARGUMENT.error(
+            f"episode {chosen[-1]:,} does not exist: the last is {info.episodes - 1:,}"
+        )
     if len(set(chosen)) < len(chosen):
         raise BAD_ARGUMENT.error("episodes has an episode twice")
     return chosen
@@ -230,7 +232,8 @@ class _Columns:
         declared, rows = int(self._ends[-1]) if lengths.size else 0, self._table.num_rows
         if rows != declared:  # before arrays of the declared size are made
             raise OVERLAP.error(
-                f"{self._where} has {rows:,} rows for the episodes, but meta/episodes {declared:,}"
+                f"{self._where} has {rows:,} rows for the episodes, but meta/episodes has "
+                f"{declared:,}"
             )
         first = np.repeat(self._ends - lengths, lengths)
         inside = np.arange(declared) - first
@@ -245,8 +248,8 @@ class _Columns:
             if wrong.size:
                 i = int(wrong[0])
                 raise OVERLAP.error(
-                    f"{self._where}: record {i} has {name} {found[i]}, and by meta/episodes "
-                    f"{wanted[i]}"
+                    f"{self._where}: record {i} has {name} {found[i]}, but "
+                    f"{wanted[i]} in meta/episodes"
                 )
 
     def check_timestamps(self, tolerance: float) -> None:
@@ -259,7 +262,7 @@ class _Columns:
             frame, episode = (int(self._numbers[n][i]) for n in ("frame_index", "episode_index"))
             raise _LIE.error(
                 f"record {i}, frame {frame} of episode {episode}, has the timestamp "
-                f"{stored[i]:.6f}, and at {self._info.fps:g} fps it is {exact[i]:.6f}",
+                f"{stored[i]:.6f}, but at {self._info.fps:g} fps it is {exact[i]:.6f}",
                 hint=self._way_out(float(np.max(away))),
             )
 
@@ -377,6 +380,7 @@ class _Columns:
         wrong = np.flatnonzero((which < 0) | (which >= len(names)))
         if wrong.size:
             raise DAMAGED.error(
-                f"record {wrong[0]} has {index} {which[wrong[0]]}, and {path} {len(names):,} rows"
+                f"record {wrong[0]} has {index} {which[wrong[0]]}, but {path} has {len(names):,} "
+                "rows"
             )
         self._list.add_texts(name, names, "text", which)

@@ -50,7 +50,7 @@ def read_episodes(
     table = Table(_episode_files(info, where), memory)
     if table.rows != info.episodes:
         raise DAMAGED.error(
-            f"{where} has {table.rows:,} episodes, but meta/info.json {info.episodes:,}"
+            f"{where} has {table.rows:,} episodes, but meta/info.json has {info.episodes:,}"
         )
     places = [f"{thing}/{part}" for thing in ("data",) for part in ("chunk_index", "file_index")]
     names = ["episode_index", "dataset_from_index", "dataset_to_index", *places]
@@ -129,12 +129,12 @@ def _check_rows(
     if wrong.size:
         i = int(wrong[0])
         raise OVERLAP.error(
-            f"{where}: episode {i} has the records {begins[i]} to {ends[i]}, and the one before it "
+            f"{where}: episode {i} has the records {begins[i]} to {ends[i]}, but the previous one "
             f"ends at {expected[i]}"
         )
     if ends.size and ends[-1] != info.frames:
         raise OVERLAP.error(
-            f"{where}: the last episode ends at record {ends[-1]:,}, and meta/info.json has "
+            f"{where}: the last episode ends at record {ends[-1]:,}, but meta/info.json has "
             f"total_frames {info.frames:,}"
         )
 

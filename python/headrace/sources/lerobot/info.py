@@ -25,8 +25,8 @@ UNSUPPORTED = declare(
     "unsupported LeRobot dataset",
     "hr.lerobot reads datasets of LeRobot v3.0 (codebase_version in meta/info.json). Older "
     "versions have one file per episode; convert them once: "
-    "`python -m lerobot.datasets.v30.convert_dataset_v21_to_v30 --repo-id=...`. Several times per "
-    "record are supported for cameras that are videos, not for images in the tables.",
+    "`python -m lerobot.datasets.v30.convert_dataset_v21_to_v30 --repo-id=...`. Several timestamps "
+    "per record are supported for cameras that are videos, not for images in the tables.",
 )
 DAMAGED = declare(
     "HR0164",

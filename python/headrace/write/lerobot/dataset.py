@@ -284,8 +284,8 @@ class _Episode:
         if pixels.shape[1:] != expected:
             raise NOT_FRAMES.error(
                 f"record {record} ({self.writing.source.key(record)}): {camera.field} has "
-                f"{pixels.shape[1]} x {pixels.shape[2]} pixels, and the first record "
-                f"{expected[0]} x {expected[1]}",
+                f"{pixels.shape[1]} x {pixels.shape[2]} pixels, but the first record "
+                f"has {expected[0]} x {expected[1]}",
                 hint="resize the images first, or leave the camera out with fields=[...]",
             )
 

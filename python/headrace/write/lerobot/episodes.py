@@ -17,9 +17,9 @@ NOT_FRAMES = declare(
     "HR0169",
     "data",
     "records are not frames of episodes",
-    "A LeRobot dataset has episodes of consecutive frames at a constant rate, whose images have "
-    "one size per camera, and finite numbers. The records of this source differ: sort them by "
-    "episode and time, correct fps=, or leave out what does not fit with fields= or hr.subset().",
+    "A LeRobot dataset has episodes of consecutive frames at a constant rate, with one image size "
+    "per camera, and finite numbers. The records of this source differ: sort them by episode and "
+    "time, correct fps=, or leave out what does not fit with fields= or hr.subset().",
 )
 _TOLERANCE = 1e-4  # seconds; as for reading
 
@@ -93,8 +93,8 @@ def _check_order(source: Source, frames: np.ndarray[Any, Any], options: Mapping[
         raise NOT_FRAMES.error(
             f"record {i} has frame_index {given[i]}, after {given[i - 1]}: frames are missing or "
             "not in order",
-            hint="sort the records by episode and time, or fields=[...] without it to number "
-            "the records in their order",
+            hint="sort the records by episode and time, or omit frame_index with fields=[...] to "
+            "number the records in their order",
         )
 
 
@@ -108,7 +108,7 @@ def _scalars(source: Source, name: str, options: Mapping[str, Any]) -> np.ndarra
         raise WRONG_OPTION.error(
             f"[lerobot] {name} is {field.dtype} {tuple(field.shape)}, not "
             + ("seconds as float" if name == "timestamp" else "an integer"),
-            hint="fields=[...] without it, and fps=",
+            hint="omit it with fields=[...], and pass fps=",
         )
     values = np.asarray(source.column(name)).reshape(-1)
     return values.astype(np.float64 if name == "timestamp" else np.int64)
@@ -152,9 +152,10 @@ def _check_times(
     if wrong.size:
         i = int(wrong[0])
         raise NOT_FRAMES.error(
-            f"record {i}, frame {frames[i]} of its episode, has the timestamp {times[i]:.6f}, and "
+            f"record {i}, frame {frames[i]} of its episode, has the timestamp {times[i]:.6f}, but "
             f"at {fps:g} fps it is {frames[i] / fps:.6f}",
-            hint="the right fps=, or fields=[...] without timestamp to write frame_index / fps"
+            hint="pass the right fps=, or omit timestamp with fields=[...] to write frame_index / "
+            "fps"
             if is_given
-            else "fps=, and fields=[...] without timestamp to write frame_index / fps",
+            else "pass fps=, and omit timestamp with fields=[...] to write frame_index / fps",
         )

@@ -137,7 +137,7 @@ def _camera(fields: Mapping[str, _core.Field], name: str, feature: str) -> Camer
         raise WRONG_OPTION.error(
             f"[lerobot] {name!r:.80} has images of {field.dtype} {tuple(field.shape)}, but cameras "
             "are uint8 with 3 channels",
-            hint="fields=[...] without it, or kinds= to write it as an array",
+            hint="omit it with fields=[...], or write it as an array with kinds=",
         )
     return Camera(name, feature, is_video=False)
 

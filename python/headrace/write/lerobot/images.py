@@ -45,7 +45,7 @@ def reduction(source: Source, field: Any) -> str:
 
 def opens_as_rgb(data: bytes) -> bool:
     """Whether it is a JPEG of three components without a rotation, or a PNG of 8-bit RGB: for other
-    files (gray, palettes, 16 bits) LeRobot has images of another shape or with other values."""
+    files (gray, palettes, 16 bits) LeRobot has images of a different shape or with other values."""
     if data.startswith(_PNG):
         return data[24:26] == b"\x08\x02" and b"eXIf" not in data and b"tRNS" not in data
     if not data.startswith(b"\xff\xd8"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the priority of a process in which a video is encoded."""
+"""Restores the thread priorities that a video encoder changes."""
 
 from __future__ import annotations
 

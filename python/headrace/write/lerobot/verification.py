@@ -38,7 +38,9 @@ def verify_dataset(
         for i in range(count):
             row = next(rows, None)
             if row is None:
-                raise DIFFERS.error(f"{target} has {begin + i} records, the source {len(source)}")
+                raise DIFFERS.error(
+                    f"{target} has {begin + i} records, but the source has {len(source)}"
+                )
             for column in features.columns:
                 got = row[column.feature]
                 _compare(target, begin + i, column.field, expected[column.field][i], got)

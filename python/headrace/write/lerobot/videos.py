@@ -57,7 +57,7 @@ def rate_of(fps: float) -> Fraction:
     if not _SLOWEST <= fps <= _FASTEST:
         raise WRONG_OPTION.error(
             f"[lerobot] fps is {fps:g}, but videos have {_SLOWEST:g} to {_FASTEST:g}",
-            hint="the right fps=, or images=image",
+            hint="pass the right fps=, or images=image",
         )
     return Fraction(fps).limit_denominator(1_000_000)
 
@@ -129,7 +129,7 @@ class VideoFiles:
             raise WRONG_OPTION.error(
                 f"[lerobot] {self.encoding.codec} does not encode {self.camera} of {height} x "
                 f"{width} pixels with {self.options} and {self.encoding.pix_fmt}: {error!s:.200}",
-                hint="another codec= or pix_fmt= (yuv420p needs even sizes), or images=image",
+                hint="pass another codec= or pix_fmt= (yuv420p needs even sizes), or images=image",
             ) from error
 
     def end_episode(self) -> dict[str, Any]:

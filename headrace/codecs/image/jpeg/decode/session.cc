@@ -37,7 +37,7 @@ const ErrorCode kTooManyScans{
     "HR0306", ErrorKind::kResource, "too many JPEG scans",
     "A progressive JPEG may refine the image in many scans, and each is a pass over the whole "
     "image: a small file can demand hours of work. Real files have about ten scans. Files with "
-    "more than 500 scans are rejected, and files whose scans cover more of the image than their "
+    "more than 500 scans are rejected, as are files whose scans cover more of the image than their "
     "bytes can account for."};
 
 const ErrorCode kNoMemory{

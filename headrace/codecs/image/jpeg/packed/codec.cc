@@ -147,7 +147,7 @@ const CodecRecord kPackedJpeg{
     .name = "packed_jpeg",
     .doc =
         "JPEG images as `headrace pack` stores them: quantized coefficients as bit planes, "
-        "lossless, made for decoding speed",
+        "lossless and fast to decode",
     .oracle =
         "libjpeg-turbo, for the file that was packed, with the accurate integer IDCT and fancy "
         "upsampling, byte for byte; gray and CMYK conversion as Pillow",

@@ -170,7 +170,7 @@ inline void clear_padding(jpeg_test::Bytes& file, size_t end) {
 }
 
 // In the remainder of a file that ends with a progressive scan of one component: replaces its table
-// by one that has a code for each symbol, of 8 or 9 bits.
+// with one that has a code for each symbol, of 8 or 9 bits.
 inline void give_last_scan_all_codes(jpeg_test::Bytes& remainder) {
   const size_t scan = remainder.size() - 9;  // marker, flags, 6 bytes of header; the end marker
   for (size_t at = scan; at-- > 0;) {
