@@ -291,8 +291,8 @@ class Field {
  private:
   template <class T>
   T* data_of() const {
-    if (!is<T>()) throw std::logic_error(name() + " has a different dtype"); return
-    static_cast<T*>(field_->view.data);
+    if (!is<T>()) throw std::logic_error(name() + " has a different dtype");
+    return static_cast<T*>(field_->view.data);
   }
   template <class T>
   Image<T> image_of() const {

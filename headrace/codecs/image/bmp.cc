@@ -306,8 +306,7 @@ class BmpDecoder : public ImageDecoder {
 const CodecRecord kBmp{
     .name = "bmp",
     .doc = "Windows and OS/2 bitmaps of 1 to 32 bits, with palettes, masks and run lengths.",
-    .oracle =
-        "Pillow 13's BMP plugin and convert(), byte for byte (alpha is dropped)",
+    .oracle = "Pillow 13's BMP plugin and convert(), byte for byte (alpha is dropped)",
     .suffixes = {".bmp", ".dib"},
     .sniff =
         [](std::span<const uint8_t> first_bytes) {

@@ -37,15 +37,13 @@ const OpRecord kRandomAdjustSharpness{
         "and so is an image that has no others. Earlier transforms are rendered first, which "
         "adds a pass over the image.",
     .page = {.section = "Sharpness, blur and noise", .step = "T.RandomAdjustSharpness(5.0, p=1.0)"},
-    .params =
-        {{.name = "sharpness_factor",
-          .type = ParamType::kFloat,
-          .doc =
-              "0 is the blurred image, 1 changes nothing, 2 sharpens as much as 0 blurs.",
-          .required = true,
-          .minimum = 0},
-         probability_param("Probability of sharpening a record's images."),
-         arithmetic_param()},
+    .params = {{.name = "sharpness_factor",
+                .type = ParamType::kFloat,
+                .doc = "0 is the blurred image, 1 changes nothing, 2 sharpens as much as 0 blurs.",
+                .required = true,
+                .minimum = 0},
+               probability_param("Probability of sharpening a record's images."),
+               arithmetic_param()},
     .oracle =
         "torchvision v2's adjust_sharpness on tensors, or on Pillow images, bit for bit; float32 "
         "to "

@@ -121,8 +121,7 @@ const OpRecord kSmartResize{
           .maximum = 1 << 28},
          {.name = "max_pixels",
           .type = ParamType::kInt,
-          .doc =
-              "Maximum number of pixels; larger images are reduced, but no edge below factor.",
+          .doc = "Maximum number of pixels; larger images are reduced, but no edge below factor.",
           .fallback = int64_t{14 * 14 * 4 * 1280},
           .minimum = 1,
           .maximum = 1 << 28},

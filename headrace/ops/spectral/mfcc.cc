@@ -24,9 +24,9 @@ class Cepstra final : public SpectralOp {
                           !arguments.is_none("norm"))),
         logarithms_(arguments.flag(name == "MFCC" ? "log_mels" : "log_lf")) {
     if (cosines_.size() > mel_.filters.size()) {
-      raise_invalid_argument(
-          name, std::string(count) + " is " + std::to_string(cosines_.size()) +
-                    ", but there are only " + std::to_string(mel_.filters.size()) + " filters");
+      raise_invalid_argument(name, std::string(count) + " is " + std::to_string(cosines_.size()) +
+                                       ", but there are only " +
+                                       std::to_string(mel_.filters.size()) + " filters");
     }
   }
 

@@ -37,8 +37,8 @@ def run(
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write all bad records to this file (JSON "
-                                                         "lines).")
+        Path | None,
+        typer.Option("--output", "-o", help="Write all bad records to this file (JSON lines)."),
     ] = None,
     recover: Annotated[
         bool, typer.Option("--recover", help="Scan the complete part of a truncated pack.")

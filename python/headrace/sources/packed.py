@@ -95,10 +95,10 @@ def packed(
     exif_orientation: whether to rotate images by their Exif orientation, both here and in the
     loader, unless that or T.EachImage sets it. None: as for a loader of ``source``. buffer, rows:
     for streams (``hr.stream``): number of documents that are read before their rows are chosen; and
-    rows per epoch over all ranks, like ``length=`` of hr.stream. Additional fields: ``position_ids``,
-    from 0 in each document; ``segment_ids``, 1, 2, ... and 0 in padding; ``cu_seqlens``, int32, the
-    offsets of documents. With images: ``images``, those of the row, for T.EachImage;
-    ``image_positions``, int64 (images), where each image's tokens begin in the row;
+    rows per epoch over all ranks, like ``length=`` of hr.stream. Additional fields:
+    ``position_ids``, from 0 in each document; ``segment_ids``, 1, 2, ... and 0 in padding;
+    ``cu_seqlens``, int32, the offsets of documents. With images: ``images``, those of the row, for
+    T.EachImage; ``image_positions``, int64 (images), where each image's tokens begin in the row;
     ``image_sizes``, int64 (images, 2), height and width after the transforms. The rows are
     determined once, from the lengths; the loader shuffles them in each epoch. ``repr`` shows the
     fraction of tokens in rows, and how much was split or dropped. Raises ConfigError HR1450 for
