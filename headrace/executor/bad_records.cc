@@ -123,7 +123,7 @@ void BadRecords::add(BadRecord record) {
   }
   if (!warn_) return;
   warn_("quarantine file " + file_.path() + ": " + std::strerror(missing) +
-        "; bad records are no longer written to it (loader.quarantine has them)");
+        "; it may lack bad records from now on (loader.quarantine has them)");
 }
 
 void BadRecords::account(RowFailures& failures, const Source& source, int64_t epoch,

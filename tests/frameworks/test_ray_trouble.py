@@ -133,5 +133,5 @@ def test_arrays_larger_than_the_object_store_are_refused(cluster: Any, small_sto
     source = hr.records(image=images, label=np.arange(15))
     with hr.Loader(source, batch_size=5, workers=hr.ray.pool(cpus=1, **FAR)) as loader:
         told = given_up(loader, 1)
-    assert "HR0839 too large for remote workers: arrays in memory of 45,0" in told
+    assert "HR0839 too large for remote workers: arrays in memory have 45,0" in told
     assert spills(cluster) == []

@@ -67,8 +67,7 @@ TEST(Pad, InvalidArgumentsAreRejected) {
             "(got 2)");
   EXPECT_EQ(plan_refusal("Pad", {{"padding", int64_t{1}}, {"fill", Ints{1, 2, 3}}}, mask_state()),
             "HR0512 [Pad] mask_fill must have one value, or one for each of the 1 channels of "
-            "\"mask\" (got 3) | a mask has one channel: mask_fill=0, or another number, is for "
-            "masks alone");
+            "\"mask\" (got 3) | a mask has one channel: pass one number, such as mask_fill=0");
 }
 
 }  // namespace pad_test
