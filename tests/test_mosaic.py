@@ -11,6 +11,7 @@ import pytest
 import headrace as hr
 from headrace import transforms as T
 
+FIELDS = ("image", "boxes", "labels", "masks", "id")
 BOXES = np.float32([[10, 10, 40, 60], [50, 20, 90, 70], [20, 60, 30, 75]])
 
 
@@ -27,7 +28,8 @@ def tiles(**more: Any) -> Any:
     shapes = {"image": (3, -1, -1), "masks": (1, -1, -1)}
     source = hr.open(data, kinds={"boxes": "boxes:xyxy", "masks": "masks"}, shapes=shapes)
     options = {"batch_size": 6, "ragged": "list", "seed": 2} | more
-    steps = [T.Mosaic((40, 60), fill=0, mix_within=options.pop("within", None))]
+    chosen = {"mix_within": options.pop("within", None), "p": options.pop("p", 1.0)}
+    steps = [T.Mosaic((40, 60), fill=0, **chosen)]
     return hr.Loader(source.with_row_group("boxes", "labels", "masks"), steps, **options)
 
 
@@ -54,6 +56,27 @@ def test_a_mosaic_shows_four_records_where_its_boxes_are() -> None:
     assert len(met) > 20
 
 
+@pytest.mark.parametrize("within", [None, 7])
+def test_without_a_mosaic_the_image_is_alone_in_the_middle(within: int | None) -> None:
+    alone, loader = 0, tiles(within=within, p=0.4, fields=FIELDS)
+    for batch in (batch for _ in range(5) for batch in loader):
+        for i, number in enumerate(batch.id):
+            labels = batch.labels[i].tolist()
+            if len(labels) == 4:
+                continue
+            alone += 1
+            assert labels == [number]
+            expected = np.zeros((80, 120), np.uint8)
+            left, top, right, bottom = np.rint(batch.boxes[i][0]).astype(int)
+            assert abs(left + right - 120) <= 1 and abs(top + bottom - 80) <= 1
+            assert (right - left == 60) or (bottom - top == 40)
+            expected[top:bottom, left:right] = number + 1
+            for channel in batch.image[i]:
+                np.testing.assert_array_equal(channel, expected)
+            np.testing.assert_array_equal(batch.masks[i][0], expected > 0)
+    assert 50 < alone < 94, "72 of 120 expected"
+
+
 def equal_batches(expected: Any, got: Any) -> None:
     for one, two in zip(expected, got, strict=True):
         for name in ("image", "boxes", "labels", "masks"):
@@ -61,16 +84,20 @@ def equal_batches(expected: Any, got: Any) -> None:
                 np.testing.assert_array_equal(a, b, name)
 
 
-@pytest.mark.parametrize("within", [None, 1, 7, 24])
-def test_a_mosaic_is_the_same_on_any_thread_and_after_a_resume(within: int | None) -> None:
-    batches = list(tiles(threads=1, within=within))
-    loader = tiles(threads=4, within=within)
+@pytest.mark.parametrize(
+    ("within", "p"), [(None, 1), (1, 1), (7, 1), (24, 1), (None, 0.5), (7, 0.5)]
+)
+def test_a_mosaic_is_the_same_on_any_thread_and_after_a_resume(
+    within: int | None, p: float
+) -> None:
+    batches = list(tiles(threads=1, within=within, p=p))
+    loader = tiles(threads=4, within=within, p=p)
     iterator = iter(loader)
     next(iterator)
     state = loader.state_dict()
-    rest = tiles(threads=2, within=within)
+    rest = tiles(threads=2, within=within, p=p)
     rest.load_state_dict(state)
-    equal_batches(batches, tiles(threads=4, within=within))
+    equal_batches(batches, tiles(threads=4, within=within, p=p))
     equal_batches(batches[1:], rest)
 
 

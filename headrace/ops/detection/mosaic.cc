@@ -2,6 +2,7 @@
 // Mosaic: four records on one canvas (YOLOv4). Only the visible part of each picture is decoded.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "headrace/base/registry.h"
@@ -31,16 +32,21 @@ Span span_of(bool before, int center, int length, int canvas) {
   return {center - extent, length - extent, extent};
 }
 
+struct Center {
+  int x, y;
+};
+
 class Mosaic final : public PictureOp {
  public:
   Mosaic(Size size, std::array<double, 2> range, std::vector<double> fill, double mask_fill,
-         Filter filter, int64_t within)
+         Filter filter, int64_t within, double p)
       : size_(size),
         range_(range),
         fill_(std::move(fill)),
         mask_fill_{mask_fill},
         filter_(filter),
-        within_(within) {}
+        within_(within),
+        p_(p) {}
   int partners() const override { return kTiles - 1; }
   NearPartners near_partners() const override {
     return {within_, size_t(size_.height) * size_t(size_.width)};
@@ -49,13 +55,17 @@ class Mosaic final : public PictureOp {
   bool decides_by(FieldKind kind) const override { return kind == FieldKind::kBoxes; }
 
   Result<void> apply(OpContext& context) const override {
-    const int x = center(context.draws, size_.width), y = center(context.draws, size_.height);
-    std::array<Record*, kTiles> records = {&context.record};
-    for (size_t i = 1; i < kTiles; ++i) records[i] = &context.partners[i - 1];
-    std::array<Tile, kTiles> tiles;
-    for (size_t i = 0; i < kTiles; ++i) {
+    std::optional<Center> center;
+    std::vector<Record*> records = {&context.record};
+    if (p_ == 1 || context.draws.coin(p_)) {
+      const int x = drawn_center(context.draws, size_.width);
+      center = {x, drawn_center(context.draws, size_.height)};
+      for (Record& partner : context.partners) records.push_back(&partner);
+    }
+    std::vector<Tile> tiles(records.size());
+    for (size_t i = 0; i < records.size(); ++i) {
       OpContext one{*records[i], context.fields, context.draws, context.renderer, {}, context.rows};
-      Result<void> placed = place(one, static_cast<int>(i), x, y, tiles[i]);
+      Result<void> placed = place(one, static_cast<int>(i), center, tiles[i]);
       if (!placed) return placed;
     }
     for (const int field : context.fields) {
@@ -83,7 +93,7 @@ class Mosaic final : public PictureOp {
  private:
   Size canvas() const { return {2 * size_.height, 2 * size_.width}; }
 
-  int center(Draws& draws, int length) const {
+  int drawn_center(Draws& draws, int length) const {
     const double drawn = draws.uniform(range_[0], range_[1]) * length;
     return std::clamp(static_cast<int>(drawn), 1, 2 * length - 1);
   }
@@ -105,11 +115,11 @@ class Mosaic final : public PictureOp {
   }
 
   // Moves everything of a record to its position; pictures are not extended to the canvas.
-  Result<void> place(OpContext& one, int number, int x, int y, Tile& tile) const {
+  Result<void> place(OpContext& one, int number, std::optional<Center> center, Tile& tile) const {
     if (Result<void> checked = check_row_counts(one.record, one.rows); !checked) return checked;
     Result<Size> size = common_size(one);
     if (!size) return std::move(size.error());
-    tile = tile_of(number, x, y, *size);
+    tile = center ? tile_of(number, *center, *size) : middle_of(*size);
     Geometry seen = Geometry().resize(tile.to, filter_).crop(tile.shown);
     const Borders around{tile.x, tile.y, canvas().width - tile.x - tile.shown.width,
                          canvas().height - tile.y - tile.shown.height};
@@ -131,11 +141,20 @@ class Mosaic final : public PictureOp {
     return {scaled(picture.height, size_.height), scaled(picture.width, size_.width)};
   }
 
-  Tile tile_of(int number, int x, int y, Size picture) const {
+  Tile tile_of(int number, Center center, Size picture) const {
     const Size to = size_on_canvas(picture);
-    const Span across = span_of(number % 2 == 0, x, to.width, canvas().width);
-    const Span down = span_of(number / 2 == 0, y, to.height, canvas().height);
+    const Span across = span_of(number % 2 == 0, center.x, to.width, canvas().width);
+    const Span down = span_of(number / 2 == 0, center.y, to.height, canvas().height);
     return {to, {across.begin, down.begin, across.extent, down.extent}, across.place, down.place};
+  }
+
+  // The only tile, in the middle of the canvas.
+  Tile middle_of(Size picture) const {
+    const Size to = size_on_canvas(picture);
+    return {to,
+            {0, 0, to.width, to.height},
+            (canvas().width - to.width) / 2,
+            (canvas().height - to.height) / 2};
   }
 
   // Pictures are decoded only once it is known which part is visible in the end.
@@ -164,6 +183,7 @@ class Mosaic final : public PictureOp {
   const std::vector<double> fill_, mask_fill_;
   const Filter filter_;
   const int64_t within_;
+  const double p_;
 };
 
 std::unique_ptr<Op> make_mosaic(const Arguments& arguments) {
@@ -173,7 +193,7 @@ std::unique_ptr<Op> make_mosaic(const Arguments& arguments) {
   return std::make_unique<Mosaic>(
       size_from(arguments.integers("size")), std::array{range[0], range[1]},
       arguments.numbers("fill"), arguments.number("mask_fill"), filter_from("Mosaic", arguments),
-      arguments.is_none("mix_within") ? 0 : arguments.integer("mix_within"));
+      arguments.is_none("mix_within") ? 0 : arguments.integer("mix_within"), arguments.number("p"));
 }
 
 const OpRecord kMosaic{
@@ -222,7 +242,14 @@ const OpRecord kMosaic{
               "loaders draw from recently decoded images. Each image is then decoded once, whole, "
               "and kept for reuse. None: draw from the whole epoch.",
           .minimum = 1,
-          .maximum = 1 << 20}},
+          .maximum = 1 << 20},
+         {.name = "p",
+          .type = ParamType::kFloat,
+          .doc = "Probability of a mosaic. Otherwise the record's own image, resized to fit into "
+                 "size, is alone in the middle of the canvas.",
+          .fallback = 1.0,
+          .minimum = 0,
+          .maximum = 1}},
     .oracle =
         "Pillow's resize, crop and paste, bit for bit; positions as in mmdetection's and "
         "Ultralytics' Mosaic, in distribution",
