@@ -89,6 +89,12 @@ KEYWORDS = {
                 "called for its batches. These may differ in size, but must be the same sizes in "
                 "every epoch",
             ),
+            (
+                "`sampler=BatchSampler(...), batch_size=None`",
+                "the same as `batch_sampler=BatchSampler(...)`, if `dataset[indices]` is what "
+                "`default_collate` makes of these records, which is tried with two; otherwise "
+                "HR0834",
+            ),
         ),
         "sampler= orders the records, batch_size= groups them",
     ),

@@ -20,6 +20,7 @@ from headrace.migrate.report import ADVICE, CHANGED, DROPPED, NATIVE, PYTHON, Re
 from headrace.migrate.resolved import resolved
 from headrace.migrate.unchanged import relied_on
 from headrace.migrate.ways import way_of, way_of_dataset
+from headrace.migrate.whole_batches import check_whole_batches
 
 _NAMED = 3  # values that are too large to be compared
 
@@ -75,6 +76,7 @@ def from_dataloader(
         )
     report = Report(f"DataLoader over {type(dataloader.dataset).__name__}")
     _refuse_iterable(dataloader)
+    check_whole_batches(dataloader, collate)
     batching = Batching(dataloader, prefetched, collate, report)
     lists = batching.lists or changes.get("ragged") == "list"
     dataset, parts = resolved(

@@ -18,8 +18,12 @@ def is_torchs(value: Any, name: str) -> bool:
 
 
 def batches_of(loader: Any) -> Any:
-    """A DataLoader's batch sampler; timm and Ultralytics wrap it in an endless one."""
+    """A DataLoader's batch sampler; timm and Ultralytics wrap it in an endless one. With
+    ``batch_size=None``, torch's BatchSampler may be its sampler.
+    """
     batches = loader.batch_sampler
+    if batches is None and is_torchs(loader.sampler, "BatchSampler"):
+        return loader.sampler
     return batches.sampler if type(batches).__name__ == "_RepeatSampler" else batches
 
 
