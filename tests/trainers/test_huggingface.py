@@ -120,6 +120,31 @@ def test_evaluation_over_unequal_ranks_is_refused(tmp_path: Path) -> None:
             trainer.get_eval_dataloader(evaluation)
 
 
+@pytest.mark.parametrize(("counts", "refused"), [((7, 4), True), ((4, 2), False)])
+def test_each_size_of_evaluation_batches_is_checked(
+    tmp_path: Path, counts: tuple[int, int], refused: bool
+) -> None:
+    groups = np.repeat([0, 1], counts)  # in batches of 4, and one of 3, or of 2
+    loaders = [
+        loader_of(
+            len(groups),
+            batch_size=None,
+            sampler=hr.sampling.grouped(groups, 4),
+            shard=(rank, 2),
+        )
+        for rank in range(2)
+    ]
+    trainer = trainer_of(tmp_path)
+    if refused:
+        for loader in loaders:
+            with pytest.raises(hr.ConfigError, match=r"(?s)HR0850.*1 of 3 evaluation batches"):
+                trainer.get_eval_dataloader(loader)
+        return
+    first, second = (trainer.get_eval_dataloader(loader) for loader in loaders)
+    for one, other in zip(first, second, strict=True):
+        assert len(one["x"]) == len(other["x"])
+
+
 def test_other_datasets_are_left_to_the_trainer(tmp_path: Path) -> None:
     records = [{"x": torch.ones(1), "labels": 0}] * 8
     trainer = trainer_of(tmp_path, records, {"ours": loader_of(), "theirs": records})

@@ -124,11 +124,14 @@ def _view(dataset: Any, device: Any) -> Any:
     return dataset if isinstance(dataset, TorchBatches) else None
 
 
-def _check_size(view: Any, expected: int, argument: str) -> None:
+def _varies(view: Any) -> bool:
+    """Whether the sampler decides the sizes of batches."""
     given = view.assembly.given
-    if given["batch_size"] is None and given["global_batch_size"] is None:
-        return  # batches of varying sizes
-    if view.batch_size != expected:
+    return given["batch_size"] is None and given["global_batch_size"] is None
+
+
+def _check_size(view: Any, expected: int, argument: str) -> None:
+    if not _varies(view) and view.batch_size != expected:
         raise MISFIT.error(
             f"the loader has {view.batch_size} records per batch and rank, TrainingArguments has "
             f"{expected}",
@@ -142,6 +145,9 @@ def _checked_for_gathering(view: Any, batch_size: int) -> Any:
     (full, or padded by last_batch="pad").
     """
     _check_size(view, batch_size, "per_device_eval_batch_size")
+    if _varies(view):
+        _check_each(view)
+        return view
     together, ranks = view.present_state()["global_batch"], view.assembly.shard.world_size
     left = left_for_last_batch(view)
     if together % ranks or (view.assembly.given["last_batch"] == "keep" and left % ranks):
@@ -152,6 +158,19 @@ def _checked_for_gathering(view: Any, batch_size: int) -> Any:
             hint='last_batch="pad", and a global_batch_size divisible by the number of ranks',
         )
     return view
+
+
+def _check_each(view: Any) -> None:
+    """The same for batches of varying sizes, which do not depend on the epoch."""
+    engine = view.assembly.engine()
+    uneven = [number for number in range(len(view)) if engine.weight(number) != 1]
+    if uneven:
+        raise MISFIT.error(
+            f"{view.assembly.shard.world_size} ranks have different numbers of records in "
+            f"{len(uneven):,} of {len(view):,} evaluation batches, the first of which is number "
+            f"{uneven[0]}, but gathering needs equal numbers",
+            hint='batches of one size (batch_size=, last_batch="pad"), or evaluation on one rank',
+        )
 
 
 def _check_place(saved: dict[str, int], step: int, accumulation: int, batches: int) -> None:
