@@ -82,6 +82,18 @@ def test_a_state_resumes_in_the_middle_of_its_epoch() -> None:
     assert seen.batches == first[3:] + second
 
 
+def test_two_ranks_see_each_record_once_per_epoch() -> None:
+    ranks = []
+    for rank in range(2):
+        model, seen = model_of()
+        model.fit(loader_of(shard=(rank, 2)).keras(), epochs=2, verbose=0)
+        ranks.append(seen.batches)
+    assert [len(batches) for batches in ranks] == [6, 6]
+    for epoch in (slice(3), slice(3, 6)):
+        parts = [record for batches in ranks for batch in batches[epoch] for record in batch]
+        assert sorted(parts) == list(range(22))
+
+
 def test_fit_resumes_exactly_after_a_kill(tmp_path: Path) -> None:
     output_of("trainers/ranks_keras.py", tmp_path, cwd=tmp_path)
     whole, killed, resumed = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,33 @@ def test_boxes_without_augmentation_equal_those_of_ultralytics(root: Path) -> No
     assert sorted(files) == sorted(dataset.im_files)
 
 
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF"])
+def test_images_with_an_exif_orientation_equal_those_of_ultralytics(
+    tmp_path: Path, form: str
+) -> None:
+    for folder in ("images", "labels"):
+        (tmp_path / folder / "train").mkdir(parents=True)
+    ramp = np.add.outer(np.arange(64) * 2, np.arange(96)).astype(np.uint8)
+    image = Image.fromarray(np.stack([ramp, ramp // 2, 255 - ramp], 2))
+    options: dict[str, Any] = {"quality": 95, "lossless": True} if form == "WEBP" else {}
+    for orientation in range(1, 9):
+        exif = Image.Exif()
+        exif[0x112] = orientation
+        name = f"{orientation}.{form.lower()}"
+        image.save(tmp_path / "images" / "train" / name, form, exif=exif, **options)
+        label = tmp_path / "labels" / "train" / f"{orientation}.txt"
+        label.write_text("1 0.25 0.75 0.375 0.25")
+    dataset, args = dataset_of(tmp_path, imgsz=96, mosaic=0.0, augmentations=[], **PLAIN)
+    assert {tuple(label["shape"]) for label in dataset.labels} == {(64, 96), (96, 64)}
+    for batch in ultralytics.TrainLoader(dataset, args, 4):
+        for row, file in enumerate(batch["im_file"]):
+            theirs = dataset[dataset.im_files.index(file)]
+            assert torch.equal(batch["img"][row], theirs["img"]), file
+            mine = batch["bboxes"][batch["batch_idx"] == row]
+            torch.testing.assert_close(mine, theirs["bboxes"].float(), atol=1e-6, rtol=0)
+            assert batch["ori_shape"][row] == tuple(theirs["ori_shape"])
+
+
 def whole_boxes(root: Path, tmp_path: Path, count: int, **options: Any) -> Any:
     """A loader over images with a box each, whose class is the image's number; and the dataset."""
     images = sorted((root / "images" / "train").glob("*.jpg"))[:count]
@@ -83,6 +111,24 @@ def whole_boxes(root: Path, tmp_path: Path, count: int, **options: Any) -> Any:
     folder = str(tmp_path / "images" / "train")
     dataset = build_yolo_dataset(args, folder, 1, data, mode="train", rect=False, stride=32)
     return ultralytics.TrainLoader(dataset, args, 1), dataset
+
+
+@pytest.mark.parametrize("probability", [0.3, 0.8])
+def test_images_without_a_mosaic_equal_those_of_ultralytics(root: Path, probability: float) -> None:
+    options: dict[str, Any] = {"imgsz": 96, "augmentations": [], "seed": 1, **PLAIN}
+    dataset, _ = dataset_of(root, mosaic=0.0, **options)
+    _, args = dataset_of(root, mosaic=probability, **options)
+    loader, mosaics = ultralytics.TrainLoader(dataset, args, 4), 0
+    for batch in (batch for _ in range(3) for batch in loader):
+        for row, file in enumerate(batch["im_file"]):
+            theirs = dataset[dataset.im_files.index(file)]
+            if (batch["img"][row].int() - theirs["img"].int()).abs().max() > 2:
+                mosaics += 1
+                continue
+            mine = batch["bboxes"][batch["batch_idx"] == row]
+            torch.testing.assert_close(mine, theirs["bboxes"].float(), atol=0.01, rtol=0)
+    deviation = (3 * COUNT * probability * (1 - probability)) ** 0.5
+    assert abs(mosaics - 3 * COUNT * probability) < 4 * deviation
 
 
 @pytest.mark.parametrize("cache", [False, "ram"])
@@ -124,12 +170,48 @@ def test_channels_are_swapped_with_the_probability_of_bgr(root: Path) -> None:
 
 
 def test_unavailable_augmentations_are_refused(root: Path) -> None:
-    for option in ({"mixup": 0.1}, {"perspective": 0.001}, {"mosaic": 0.5}):
+    refused: list[dict[str, Any]] = [
+        {"mixup": 0.1},
+        {"perspective": 0.001},
+        {"rect": True},
+        {"augmentations": [{"transform": {"__class_fullname__": "Blur", "p": 1.0}}]},
+    ]
+    for option in refused:
         dataset, args = dataset_of(root, **option)
         with pytest.raises(hr.ConfigError, match=rf"HR0850.*{next(iter(option))}"):
             ultralytics.TrainLoader(dataset, args, 4)
     with pytest.raises(hr.ConfigError, match=r"HR0850.*no labels"):
         ultralytics.source_of([1, 2])
+
+
+def test_a_smaller_batch_after_a_lack_of_memory_continues_with_the_epochs_order(
+    root: Path, tmp_path: Path
+) -> None:
+    images = str(root / "images" / "train")
+    settings = {"data": str(root / "data.yaml"), "model": "unused.yaml", "imgsz": 64}
+    where = {"project": str(tmp_path), "device": "cpu"}
+    trainer = ultralytics.DetectionTrainer(overrides={**settings, **where})
+    trainer.model = SimpleNamespace(stride=torch.tensor([32]))
+    trainer.start_epoch = 3  # resumed
+    loader = trainer.get_dataloader(images, 4)
+    loader.sampler.set_epoch(3)
+    whole = [file for batch in loader for file in batch["im_file"]]
+    retried = trainer.get_dataloader(images, 2)
+    assert [file for batch in retried for file in batch["im_file"]] == whole
+
+
+def test_two_ranks_share_each_epoch_and_read_labels_one_after_the_other(
+    root: Path, tmp_path: Path
+) -> None:
+    output_of("trainers/ranks_ultralytics_two.py", tmp_path, root, cwd=tmp_path)
+    events = (tmp_path / "events").read_text().splitlines()
+    assert events == ["0 begins", "0 has ended", "1 begins", "1 has ended"]
+    first, second = (notes_of(tmp_path, "two", rank) for rank in range(2))
+    assert [epoch for epoch, _ in first] == [epoch for epoch, _ in second]
+    for epoch in range(3):
+        files = [file for at, batch in (*first, *second) if at == epoch for file in batch]
+        assert sorted(files) == list(range(COUNT))
+    assert first[0][1] != first[5][1], "each epoch has its order"
 
 
 def test_training_ends_its_mosaic_and_restarts_its_epoch_after_a_kill(

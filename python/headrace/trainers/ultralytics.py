@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from ultralytics.models.yolo.detect import DetectionTrainer as TheirTrainer
 from ultralytics.utils import RANK
+from ultralytics.utils.torch_utils import torch_distributed_zero_first
 
 from headrace import transforms as T
 from headrace.loader import Loader
@@ -22,7 +23,7 @@ from headrace.sources.objects import source_from_object
 from headrace.trainers import MISFIT
 from headrace.trainers.waiting import WaitShare
 
-_UNTRANSLATED = ("copy_paste", "mixup", "cutmix", "perspective")
+_UNTRANSLATED = ("copy_paste", "mixup", "cutmix", "perspective", "augmentations", "rect")
 _GRAY = 114  # fill value around an image
 
 
@@ -33,8 +34,8 @@ class DetectionTrainer(TheirTrainer):  # type: ignore[misc]
     Ultralytics keeps decoded; with ``cache="ram"``, and on several ranks, from the whole epoch.
 
     ``results.csv`` gets a column ``data_wait_share``: the share of the epoch, from 0 to 1, that
-    the loop waited for batches. A resumed run begins the epoch after its checkpoint's with that
-    epoch's order. Raises ConfigError HR0850 for augmentations that this loader does not have.
+    the loop waited for batches. A resumed run begins the epoch after its checkpoint's with
+    that epoch's order. Raises ConfigError HR0850 for arguments that this loader does not support.
     """
 
     _waits: WaitShare | None = None
@@ -44,8 +45,10 @@ class DetectionTrainer(TheirTrainer):  # type: ignore[misc]
     ) -> Any:
         if mode != "train":
             return super().get_dataloader(dataset_path, batch_size, rank, mode)
-        dataset = self.build_dataset(dataset_path, mode, batch_size)
+        with torch_distributed_zero_first(rank):  # which writes the labels' cache for the others
+            dataset = self.build_dataset(dataset_path, mode, batch_size)
         loader = TrainLoader(dataset, self.args, batch_size)
+        loader.sampler.set_epoch(self.start_epoch)  # with a smaller batch, after a lack of memory
         self._waits = WaitShare(loader)
         return loader
 
@@ -66,6 +69,7 @@ class TrainLoader:
     num_workers = 0
 
     def __init__(self, dataset: Any, args: Any, batch_size: int) -> None:
+        _refuse_unsupported(args)
         self.dataset, self.batch_size = dataset, batch_size
         self.drop_last = bool(args.compile)
         self.sampler = _Sampler()
@@ -84,6 +88,7 @@ class TrainLoader:
             ragged="packed",
             fields=("image", "boxes", "labels", "id"),
             shard="auto" if RANK != -1 else False,
+            exif_orientation=True,  # Ultralytics' boxes are drawn on upright images
         )
         view = loader.torch(batch="dict")
         self.sampler.view = view
@@ -178,6 +183,15 @@ class _Records:
         }
 
 
+def _refuse_unsupported(args: Any) -> None:
+    for name in _UNTRANSLATED:
+        if getattr(args, name, 0):
+            raise MISFIT.error(
+                f"{name}={getattr(args, name)} is unsupported by this loader",
+                hint=f"omit {name}=, or use Ultralytics' own trainer",
+            )
+
+
 def source_of(dataset: Any) -> Source:
     """The images and boxes of a YOLODataset. Raises ConfigError HR0850 for other labels."""
     if not hasattr(dataset, "labels") or getattr(dataset, "use_obb", False):
@@ -201,14 +215,7 @@ def mixed_within(dataset: Any) -> int | None:
 
 def steps_of(args: Any, mosaic: bool, mix_within: int | None = None) -> list[Any]:
     """Ultralytics' augmentations with these arguments, in its order. mix_within: see Mosaic."""
-    for name in _UNTRANSLATED:
-        if getattr(args, name, 0):
-            raise MISFIT.error(
-                f"{name}={getattr(args, name)} is an augmentation that this loader does not have",
-                hint=f"set {name}=0, or use Ultralytics' own trainer",
-            )
-    if mosaic and args.mosaic != 1:
-        raise MISFIT.error(f"mosaic={args.mosaic} of the records", hint="mosaic=1 or mosaic=0")
+    gains = args.hsv_h, args.hsv_s, args.hsv_v
     size, translate = args.imgsz, args.translate / 2 if mosaic else args.translate
     affine = T.RandomAffine(
         args.degrees,
@@ -219,12 +226,12 @@ def steps_of(args: Any, mosaic: bool, mix_within: int | None = None) -> list[Any
         fill=_GRAY,
     )
     return [
-        T.Mosaic(size, fill=_GRAY, mix_within=mix_within)
+        T.Mosaic(size, fill=_GRAY, mix_within=mix_within, p=args.mosaic)
         if mosaic
         else T.Letterbox(size, fill=_GRAY),
         affine,
         *([T.CenterCrop(size)] if mosaic else []),
-        T.RandomHSV(args.hsv_h, args.hsv_s, args.hsv_v),
+        *([T.RandomHSV(*gains)] if any(gains) else []),
         *([T.RandomVerticalFlip(args.flipud)] if args.flipud else []),
         *([T.RandomHorizontalFlip(args.fliplr)] if args.fliplr else []),
         T.SanitizeBoundingBoxes(min_size=2, min_visibility=0.1),
