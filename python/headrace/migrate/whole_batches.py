@@ -53,6 +53,6 @@ def check_whole_batches(dataloader: Any, collate: str) -> None:
         alike = False
     if not alike:
         raise REFUSED.error(
-            f"its dataset returns another batch for the indices {indices} than its stacked records",
+            f"the batch that its dataset returns for the indices {indices} is not its stacked records",
             hint=_HINT,
         )
