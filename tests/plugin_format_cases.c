@@ -118,6 +118,9 @@ OPEN_LIE(other_kind, opening->add_column(opened, &kKind, error))
 OPEN_LIE(many_axes, opening->add_column(opened, &kShape, error))
 OPEN_LIE(missing_file, opening->add_file(opened, "/nothing/there", error))
 OPEN_LIE(reads_far, return opening->read(opened, path, 100000, some_byte, 1, error))
+OPEN_LIE(gets_no_status, opening->get_status(opened, NULL, &ignored_status, error))
+OPEN_LIE(lists_nothing, opening->list(opened, NULL, NULL, NULL, error))
+OPEN_LIE(reads_nothing, opening->read(opened, NULL, 0, some_byte, 1, error))
 #define MORE(call)                                   \
   {                                                  \
     char more[4096];                                 \

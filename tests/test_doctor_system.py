@@ -73,6 +73,15 @@ def test_folders_are_reported_with_their_disk_and_free_space(
     assert re.fullmatch(pattern, facts["system"]["temporary_folder"])
 
 
+def test_without_a_usable_temporary_folder_the_report_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: [str(tmp_path / "missing")])
+    told = system.look()["system"]["temporary_folder"]
+    assert told == f"No usable temporary directory found in ['{tmp_path}/missing']"
+
+
 def test_an_invalid_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_CACHE", "relative")
     assert "relative" in system.look()["cache"]["problems"][0]

@@ -64,9 +64,25 @@ def test_help_of_dev_fits_80_columns_and_builds_nothing() -> None:
 
 
 def test_an_unknown_argument_of_dev_wheels_is_refused_before_anything_is_built() -> None:
-    for arguments in (("--test",), ("--tests", "trixie"), ("--try",)):
+    for arguments in (("--test",), ("--tests", "trixie"), ("--try",), ("--try", "../sid")):
         done = dev("wheels", *arguments)
         assert done.returncode != 0 and "--try" in done.stderr and "==" not in done.stdout
+
+
+def test_a_change_of_included_requirements_installs_them_again(tmp_path: Path) -> None:
+    functions = "/^(wanted_by|installed)\\(\\) /,/\\}$/p"
+    script = f"""
+      set -euo pipefail
+      eval "$(sed -nE '{functions}' {ROOT}/dev)"
+      mkdir more && echo '-r more/b.txt' >a.txt && echo '-r c.txt' >more/b.txt
+      echo 'numpy==2' >more/c.txt && wanted_by a.txt >stamp
+      installed stamp a.txt && echo same
+      echo 'numpy==3' >more/c.txt
+      installed stamp a.txt || echo changed
+      installed missing a.txt || echo missing
+    """
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.split() == ["same", "changed", "missing"], done.stderr
 
 
 def test_a_missing_folder_is_reported_before_the_build() -> None:

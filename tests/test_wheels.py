@@ -299,14 +299,14 @@ def test_headrace_media_has_its_licenses_and_says_where_its_sources_are(with_med
 
 
 def test_each_codec_decodes_what_ffmpeg_made(with_media: Path, tmp_path: Path) -> None:
-    """Images, audio and videos; the values equal those decoded by ffmpeg."""
+    """Images, audio and videos; the values are close to those decoded by ffmpeg."""
     if not (SAMPLES / "video").exists():
         pytest.skip("no samples were made (./dev wheels)")
     script = ROOT / "tools" / "wheels" / "decode_samples.py"
     done = run_unpacked(with_media, tmp_path, script, SAMPLES)
     assert done.returncode == 0, done.stdout + done.stderr
-    equal = re.findall(r"^(\S+): equal$", done.stdout, re.MULTILINE)
-    assert len(equal) == len([file for file in SAMPLES.glob("*/*") if file.suffix == ".raw"])
+    passed = re.findall(r"^(\S+): ok ", done.stdout, re.MULTILINE)
+    assert len(passed) == len([file for file in SAMPLES.glob("*/*") if file.suffix == ".raw"])
 
 
 FRAMES = """

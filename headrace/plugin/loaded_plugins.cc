@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <map>
 
 #include "headrace/base/mutex.h"
 #include "headrace/base/number_text.h"
 #include "headrace/kernels/content_hash.h"
 #include "headrace/plugin/checked_call.h"
+#include "headrace/plugin/shared_library.h"
 #include "headrace/storage/file.h"
 
 namespace headrace {
@@ -23,7 +25,8 @@ const ErrorCode kChanged{
     "HR0577", ErrorKind::kConfig, "plug-in has changed",
     "A plug-in is loaded once per process and stays loaded, since transforms in use point into it. "
     "Its file has changed since then. Start a new process, or give the new file a different path "
-    "and its transforms different names."};
+    "and its transforms different names. A rejected plug-in is closed, and a corrected file may "
+    "have its path, unless the dynamic linker keeps it, as it does most C++ libraries."};
 
 const ErrorCode kOther{
     "HR0578", ErrorKind::kConfig, "plug-in has a different fingerprint",
@@ -60,12 +63,19 @@ class Loaded {
     MutexLock lock(mutex_);
     for (const std::unique_ptr<Plugin>& each : plugins_) {
       if (each->origin.fingerprint == fingerprint) return with_checks(*each, checked);
-      if (each->origin.path != path.string()) continue;
-      raise(kChanged, path.string() + " has changed since this process loaded it",
-            "start a new process to load the new file");
+      if (each->origin.path == path.string()) refuse_changed(path.string(), "loaded it");
     }
-    const headrace_plugin* const table = plugin_table(path.string(), file.bytes());
-    plugins_.push_back(declared(*table, path.string(), fingerprint));
+    const auto stayed = rejected_.find(path.string());
+    if (stayed != rejected_.end() && stayed->second != fingerprint)
+      refuse_changed(path.string(), "rejected it; the dynamic linker still has the old file");
+    try {
+      OpenedLibrary library = open_library(path.string(), file.bytes());
+      plugins_.push_back(declared(*library.table, path.string(), fingerprint));
+      (void)library.handle.release();  // its table and functions are used from now on
+    } catch (...) {
+      if (is_in_process(path.string())) rejected_.emplace(path.string(), fingerprint);
+      throw;
+    }
     register_parts(*plugins_.back());
     return with_checks(*plugins_.back(), checked);
   }
@@ -87,6 +97,11 @@ class Loaded {
     return out;
   }
 
+  [[noreturn]] static void refuse_changed(const std::string& path, const std::string& event) {
+    raise(kChanged, path + " has changed since this process " + event,
+          "start a new process to load the new file");
+  }
+
   static const Plugin& with_checks(Plugin& plugin, bool checked) {
     if (!checked) return plugin;
     name_crashes();
@@ -96,6 +111,8 @@ class Loaded {
 
   Mutex mutex_;
   std::vector<std::unique_ptr<Plugin>> plugins_ GUARDED_BY(mutex_);
+  // By path, the fingerprints of rejected plug-ins that the dynamic linker did not remove.
+  std::map<std::string, std::string> rejected_ GUARDED_BY(mutex_);
 };
 
 Loaded& loaded() {

@@ -29,8 +29,14 @@ int32_t fail(headrace_opened* opened, headrace_error* error, const Error& failed
   return say(error, HEADRACE_FAILED, failed.message());
 }
 
+int32_t broke(headrace_opened* opened, headrace_error* error, const std::string& what) {
+  opened->wrong = what;
+  return say(error, HEADRACE_FAILED, what);
+}
+
 int32_t get_status(headrace_opened* opened, const char* path, headrace_path_status* status,
                    headrace_error* error) {
+  if (!path) return broke(opened, error, "get_status() was called without a path");
   const Result<PathStatus> found = storage_of(path).look_at(path);
   if (!found) return fail(opened, error, found.error());
   status->kind = found->kind == PathKind::kFile     ? HEADRACE_FILE
@@ -42,8 +48,9 @@ int32_t get_status(headrace_opened* opened, const char* path, headrace_path_stat
   return HEADRACE_OK;
 }
 
-int32_t find_entries(headrace_opened*, const char* path, std::vector<FolderEntry>* entries,
-                     headrace_error*) {
+int32_t find_entries(headrace_opened* opened, const char* path, std::vector<FolderEntry>* entries,
+                     headrace_error* error) {
+  if (!path) return broke(opened, error, "list() was called without a path");
   *entries = entries_in(path);
   std::ranges::sort(*entries, {}, &FolderEntry::name);
   return HEADRACE_OK;
@@ -77,6 +84,7 @@ int32_t list(headrace_opened* opened, const char* path,
 
 int32_t read(headrace_opened* opened, const char* path, uint64_t offset, void* out, uint64_t bytes,
              headrace_error* error) {
+  if (!path) return broke(opened, error, "read() was called without a path");
   if (!opened->file || opened->file->path() != path) {
     Result<File> file = File::open(path);
     if (!file) return fail(opened, error, file.error());
@@ -84,11 +92,6 @@ int32_t read(headrace_opened* opened, const char* path, uint64_t offset, void* o
   }
   Result<void> done = opened->file->read(offset, {static_cast<uint8_t*>(out), size_t(bytes)});
   return done ? HEADRACE_OK : fail(opened, error, done.error());
-}
-
-int32_t broke(headrace_opened* opened, headrace_error* error, const std::string& what) {
-  opened->wrong = what;
-  return say(error, HEADRACE_FAILED, what);
 }
 
 std::optional<FieldKind> kind_of_column(int32_t kind) {

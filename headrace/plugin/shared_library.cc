@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "headrace/plugin/shared_library.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "headrace/base/error.h"
-#include "headrace/plugin/loaded_plugins.h"
 
 namespace headrace {
 namespace {
@@ -105,10 +105,6 @@ std::string hint_for(const std::string& linker, const std::string& path) {
   raise(kNotLoadable, path + ": " + why, std::move(hint));
 }
 
-struct CloseLibrary {
-  void operator()(void* handle) const { dlclose(handle); }
-};
-
 // Why this process cannot load the bytes as a shared library; "" if it can. `hint` receives a
 // remedy.
 std::string why_not_loadable(std::span<const uint8_t> file, std::string& hint) {
@@ -139,10 +135,16 @@ std::string why_not_loadable(std::span<const uint8_t> file, std::string& hint) {
 
 }  // namespace
 
-const headrace_plugin* plugin_table(const std::string& path, std::span<const uint8_t> file) {
+void CloseLibrary::operator()(void* handle) const { dlclose(handle); }
+
+bool is_in_process(const std::string& path) {
+  return LibraryHandle(dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD)) != nullptr;
+}
+
+OpenedLibrary open_library(const std::string& path, std::span<const uint8_t> file) {
   std::string hint;
   if (const std::string why = why_not_loadable(file, hint); !why.empty()) refuse(path, why, hint);
-  std::unique_ptr<void, CloseLibrary> library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
+  LibraryHandle library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!library) {
     const char* said = dlerror();
     std::string why = said ? said : "the dynamic linker rejected it";
@@ -170,8 +172,7 @@ const headrace_plugin* plugin_table(const std::string& path, std::span<const uin
         path + ": it has version " + std::to_string(plugin->abi) + " of the interface, but " + ours,
         "recompile it with the headers in headrace.include_dir()");
   }
-  (void)library.release();  // stays loaded: its table and functions are used from now on
-  return plugin;
+  return {.handle = std::move(library), .table = plugin};
 }
 
 }  // namespace headrace

@@ -19,6 +19,7 @@ from building import COMPILERS, JOBS, SECTIONS, run
 from inputs import empty_if_changed, of_compilers
 from pack import EXECUTABLE, Packed, pack, unpack
 from places import CHECKOUT, DIST, ENGINE, PREFIX, TOOLS, WORK, cuda_toolkit
+from python_headers import copy_headers_of
 
 VERSIONS = ("3.10", "3.11")
 LIBRARIES = ("jpeg", "png16", "isal", "z", "zstd")
@@ -58,6 +59,7 @@ def archive_engine() -> Path:
 def build_module(version: str, python: Path, engine: Path) -> Path:
     build = WORK / f"py{version}"
     empty_if_changed(build, of_compilers())
+    copy_headers_of(python)
     linked = [
         *("-Wl,--whole-archive", engine, "-Wl,--no-whole-archive"),
         *(PREFIX / "lib" / f"lib{name}.a" for name in LIBRARIES),

@@ -24,6 +24,7 @@ from places import (
     WORK,
     cuda_toolkit,
 )
+from python_headers import copy_headers_of
 
 DEFINED = {
     "HEADRACE_STANDALONE": "ON",
@@ -58,6 +59,7 @@ def state_licenses(wheel: Path) -> None:
 
 def main() -> None:
     empty_if_changed(ENGINE, of_engine())
+    copy_headers_of(sys.executable)
     settings = {
         "build-dir": ENGINE,
         "wheel.py-api": "cp312",

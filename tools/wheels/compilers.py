@@ -4,7 +4,8 @@
 zig brings clang, a linker, libc++ (linked statically) and the symbols of every glibc, so that what
 is built on a new system runs on an old one. By itself it adds debug information, frame pointers
 and, where nothing is optimized, checks that trap; none of these is needed here. Nor are its own
-forms of memcpy, sin and others (glibc_symbols.h).
+forms of memcpy, sin and others (glibc_symbols.h). It does not search the system's headers, so
+python_headers.py copies the one that Debian's Python needs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import ziglang
-from places import GLIBC, HERE, TOOLS, WORK
+from places import GLIBC, HERE, PYTHON_HEADERS, TOOLS, WORK
 
 TARGET = f"x86_64-linux-gnu.{GLIBC}"
 FLAGS = ["-g0", "-fomit-frame-pointer", "-fno-sanitize=all"]
@@ -25,7 +26,8 @@ def main() -> None:
     zig = shlex.quote(str(Path(ziglang.__file__).parent / "zig"))
     cache = shlex.quote(str(WORK / "zig-cache"))
     symbols = shlex.quote(str(HERE / "glibc_symbols.h"))
-    compiling = ["-target", TARGET, *FLAGS, "-include", symbols]
+    headers = shlex.quote(str(PYTHON_HEADERS))
+    compiling = ["-target", TARGET, *FLAGS, "-include", symbols, "-idirafter", headers]
     for name, arguments in {
         "cc": ["cc", *compiling],
         "c++": ["c++", *compiling],

@@ -18,7 +18,8 @@ import headrace as hr
 from headrace import _core
 from headrace import transforms as T
 
-# Mean differences: conversions from YCbCr round, and decoders of lossy audio start differently.
+# Mean differences, in levels of 255 and in samples of full scale 1: conversions from YCbCr round,
+# and decoders of lossy audio start differently.
 MOST_PIXELS, MOST_SAMPLES = 4.0, 0.02
 
 
@@ -53,13 +54,14 @@ COMPARED: dict[str, tuple[Callable[[Path, bytes], float], float]] = {
 }
 
 
-def trouble_with(file: Path) -> str:
+def compare(file: Path) -> tuple[bool, str]:
+    """Whether the file passes, and why."""
     differ, most = COMPARED[file.parent.name]
     try:
         mean = differ(file, file.with_name(f"{file.name}.raw").read_bytes())
     except Exception as problem:
-        return f"{type(problem).__name__}: {problem}"
-    return "" if mean <= most else f"differs from ffmpeg's by {mean:.3f}"
+        return False, f"{type(problem).__name__}: {problem}"
+    return mean <= most, f"mean difference from ffmpeg's {mean:.4f}, at most {most}"
 
 
 def main() -> None:
@@ -72,9 +74,9 @@ def main() -> None:
         needs_media = file.parent.name == "video" or file.suffix == ".m4a"
         if file.suffix == ".raw" or (without_video and needs_media):
             continue
-        trouble = trouble_with(file)
-        failures += bool(trouble)
-        print(f"{file.parent.name}/{file.name}: {trouble or 'equal'}")
+        passed, why = compare(file)
+        failures += not passed
+        print(f"{file.parent.name}/{file.name}: {'ok' if passed else 'FAILED'} ({why})")
     for kind in ("image", "audio"):
         for codec in _core.media()[kind]["formats"]:
             package, problem, origin = _core.codec_library(codec)

@@ -2,6 +2,7 @@
 """Fetches the sources of libraries.toml with apt, checks and unpacks them.
 
 apt reads a separate list, in build/wheels/apt: the machine's configuration does not change.
+Versions that the suite no longer has come from snapshot.debian.org.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from places import SOURCES, WORK, archive_if_fetched, libraries
+import snapshot
+from places import SOURCES, WORK, Library, archive_if_fetched, archive_of, libraries
 
 KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
@@ -54,19 +56,29 @@ def unpack(archive: Path, folder: Path) -> None:
     unfinished.rmdir()
 
 
+def fetch(library: Library, apt: dict[str, str]) -> None:
+    source = f"{library['package']}={library['version']}"
+    command = ["apt-get", "-qq", "source", "--download-only", "--tar-only", source]
+    subprocess.run(command, env=apt, cwd=SOURCES, check=False)
+    if archive_if_fetched(library):
+        return
+    print(f"{source} not available from {library['suite']}, trying {snapshot.HOST}", flush=True)
+    try:
+        snapshot.fetch(library, SOURCES)
+    except (OSError, LookupError, ValueError) as problem:
+        raise SystemExit(f"{source}: {snapshot.HOST}: {problem}") from problem
+
+
 def main() -> None:
     SOURCES.mkdir(parents=True, exist_ok=True)
-    wanted = {name: each for name, each in libraries().items() if not archive_if_fetched(each)}
+    wanted = [each for each in libraries().values() if not archive_if_fetched(each)]
     if wanted:
-        apt = configure_apt({library["suite"] for library in wanted.values()})
+        apt = configure_apt({library["suite"] for library in wanted})
         subprocess.run(["apt-get", "-qq", "update"], env=apt, check=True)
-        sources = [f"{library['package']}={library['version']}" for library in wanted.values()]
-        command = ["apt-get", "-qq", "source", "--download-only", "--tar-only", *sources]
-        subprocess.run(command, env=apt, cwd=SOURCES, check=True)
+        for library in wanted:
+            fetch(library, apt)
     for name, library in libraries().items():
-        archive = archive_if_fetched(library)
-        if not archive:
-            raise SystemExit(f"{name}: the archive of {library['version']} has another checksum")
+        archive = archive_of(library)
         unpacked = SOURCES / f"{name}.unpacked"  # names the archive that was unpacked there
         if not unpacked.exists() or unpacked.read_text() != library["sha256"]:
             unpack(archive, SOURCES / name)

@@ -18,6 +18,7 @@ PLATFORM = f"manylinux_{GLIBC.replace('.', '_')}_x86_64"
 WORK = CHECKOUT / "build" / "wheels"
 SOURCES = WORK / "sources"  # archives, and each unpacked in a folder with the library's name
 PREFIX = WORK / "prefix"  # headers and static libraries
+PYTHON_HEADERS = WORK / "python-headers"  # python_headers.py
 CODECS = WORK / "codecs"  # shared libraries, as they are in headrace/lib
 MEDIA = WORK / "media"  # headers and shared libraries of FFmpeg
 TOOLS = WORK / "tools"  # cc, c++, ar, ranlib

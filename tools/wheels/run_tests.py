@@ -39,6 +39,7 @@ LEFT_OUT = {
     "test_install.py": BUILDS,
     "test_project_files.py": SOURCES,
     "test_tools.py": SOURCES,
+    "test_wheel_inputs.py": SOURCES,
     "test_wheels.py": "has run before, with the wheel unpacked",
     "test_wheels_metadata.py": "has run before",
     "test_words.py": SOURCES,

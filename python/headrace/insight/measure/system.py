@@ -142,7 +142,7 @@ def _system(top: Path) -> dict[str, Any]:
         "container": _container(top),
         "load": (machine.text_of(top / "proc/loadavg") or "").strip() or None,
         "huge_pages": machine.text_of(top / "sys/kernel/mm/transparent_hugepage/enabled"),
-        "temporary_folder": _folder(tempfile.gettempdir(), top),
+        "temporary_folder": _temporary_folder(top),
     }
 
 
@@ -161,6 +161,13 @@ def _container(top: Path) -> str | None:
         if (top / file).exists():
             return name
     return "kubernetes" if "KUBERNETES_SERVICE_HOST" in os.environ else None
+
+
+def _temporary_folder(top: Path) -> str:
+    try:
+        return _folder(tempfile.gettempdir(), top)
+    except FileNotFoundError as problem:  # names the folders that were tried
+        return str(problem.strerror)
 
 
 def _cpu(top: Path, facts: dict[str, Any]) -> dict[str, Any]:
