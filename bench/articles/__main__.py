@@ -3,9 +3,11 @@
 """The comparisons published in articles about slow input pipelines, on this machine in one run.
 
     python bench/articles PHOTOS [SECTION...] --python-dali DALI/bin/python [--page FILE]
+    python bench/articles --from RESULTS.json --page FILE
 
 The rows of a section run in separate processes, pinned to the same cores, taking turns. Packages
-that are not installed are skipped and named. ``--page`` writes the tables as a Markdown page.
+that are not installed are skipped and named. ``--page`` writes the tables as a Markdown page; with
+``--from``, those of an earlier run, whose results are in its folder (articles.json).
 """
 
 from __future__ import annotations
@@ -32,10 +34,15 @@ from sections import SECTIONS, Given, Section
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("photos", type=Path, help="a folder of JPEGs, one folder per class")
+    parser.add_argument(
+        "photos", type=Path, nargs="?", help="a folder of JPEGs, one folder per class"
+    )
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument("--out", type=Path, default=Path("build/bench/articles"))
     parser.add_argument("--page", type=Path)
+    parser.add_argument(
+        "--from", type=Path, dest="results", metavar="RESULTS", help="measure nothing"
+    )
     parser.add_argument(
         "--threads",
         type=int,
@@ -51,6 +58,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--python-dali", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--python-torch", default=sys.executable, metavar="PYTHON")
     given = parser.parse_args()
+    if given.results is None and given.photos is None:
+        parser.error("PHOTOS or --from is required")
     for name in given.sections:
         if name not in SECTIONS:
             parser.error(f"unknown section {name!r} (have {', '.join(SECTIONS)})")
@@ -60,6 +69,19 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     args = arguments()
     args.out.mkdir(parents=True, exist_ok=True)
+    if args.results:
+        report = json.loads(args.results.read_text())
+    else:
+        report = measure(args)
+        (args.out / "articles.json").write_text(json.dumps(report, indent=1) + "\n")
+    text = page.text(report)
+    (args.page or args.out / "articles.md").write_text(text)
+    print(text)
+    return 0
+
+
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+    """The report."""
     given = Given(
         args.photos.resolve(), args.out.resolve(), args.threads, args.small, args.openings
     )
@@ -80,11 +102,7 @@ def main() -> int:
         report["sections"].append(measured(section, args, interpreters, cores))
         if remove := section.job.get("remove"):
             shutil.rmtree(remove)
-    (args.out / "articles.json").write_text(json.dumps(report, indent=1) + "\n")
-    text = page.text(report)
-    (args.page or args.out / "articles.md").write_text(text)
-    print(text)
-    return 0
+    return report
 
 
 def measured(

@@ -196,7 +196,7 @@ def stored(given: Given) -> Section:
     ways += [
         Way(f"Headrace, {name}", "small_images.py", OURS, OURS, {"photos": str(path)})
         for name, path in (
-            *(("files", folder), ("HDF5", made["hdf5"])),
+            *(("files", folder), ("HDF5", made["hdf5"]), ("LMDB", made["lmdb"])),
             *((".pth", made["pth"]), ("pack", made["pack"])),
         )
     ]

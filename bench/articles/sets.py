@@ -52,18 +52,26 @@ def stored(folder: Path) -> dict[str, Path]:
     return made
 
 
-SUFFIXES = {"hdf5": ".h5", "lmdb": ".lmdb", "pth": ".pth", "pack": ".pack"}
+SUFFIXES = {"hdf5": ".h5", "lmdb": ".datum.lmdb", "pth": ".pth", "pack": ".pack"}
 
 
 def _write_lmdb(path: Path, files: list[Path], labels: Any) -> None:
+    """Caffe's Datum messages with the files' bytes."""
     import lmdb
 
     environment = lmdb.open(str(path), subdir=False, map_size=1 << 30)
     with environment, environment.begin(write=True) as transaction:
         for number, (file, label) in enumerate(zip(files, labels, strict=True)):
-            value = int(label).to_bytes(4, "little") + file.read_bytes()
-            transaction.put(b"%08d" % number, value)
+            transaction.put(b"%08d" % number, datum(file.read_bytes(), int(label)))
     path.with_name(path.name + "-lock").unlink(missing_ok=True)
+
+
+def datum(encoded: bytes, label: int) -> bytes:
+    """A Datum (caffe.proto): label (5), below 128; encoded (7); data (4)."""
+    size, rest = b"", len(encoded)
+    while rest > 127:
+        size, rest = size + bytes([rest & 127 | 128]), rest >> 7
+    return bytes([5 << 3, label, 7 << 3, 1, 4 << 3 | 2]) + size + bytes([rest]) + encoded
 
 
 def _write_arrays(made: dict[str, Path], pixels: Any, labels: Any) -> None:

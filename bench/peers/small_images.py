@@ -3,8 +3,8 @@
 normalized float32, shuffled batches.
 
 Variants: "headrace", "dali", or "dataloader" with the number of workers after a colon. The
-DataLoader reads what `photos` is: a folder, an HDF5 file, an LMDB environment of JPEG files, or a
-.pth file of tensors. The variant "headrace" reads these and packs.
+DataLoader reads what `photos` is: a folder, an HDF5 file, an LMDB environment of Caffe's messages
+that hold PNG files, or a .pth file of tensors. The variant "headrace" reads these and packs.
 """
 
 import io
@@ -13,6 +13,7 @@ import os
 from protocol import serve
 
 MEAN, STD = 0.5, 0.25
+PNG = b"\x89PNG"  # begins the file in a message, which begins with the label
 
 
 def dataset(path):
@@ -56,7 +57,7 @@ def dataset(path):
                     self.environment = lmdb.open(path, subdir=False, readonly=True, lock=False)
                 with self.environment.begin() as transaction:
                     value = transaction.get(b"%08d" % index)
-                return Image.open(io.BytesIO(value[4:])), int.from_bytes(value[:4], "little")
+                return Image.open(io.BytesIO(value[value.index(PNG) :])), value[1]
 
     elif kind == ".pth":
         import torch
