@@ -4,6 +4,7 @@ in the exit code."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -11,6 +12,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +22,8 @@ FOLDER = Path(__file__).parent.parent / "bench" / "reliability"
 TRIALS = (
     *("mutated", "flipped", "bombs", "hostile", "bad-records", "bad-cost", "unreadable"),
     *(
+        "messages",
+        "pixels",
         "full-disk",
         "device-lost",
         "resumed",
@@ -106,11 +110,40 @@ def test_refused_allocations_are_tried_in_a_separate_program(
     modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(modules("refused"), "OPERATIONS", ("open a folder",))
+    monkeypatch.setattr(modules("refused"), "BATCH", 10)
     attempt = attempt_of(modules, tmp_path)
+    attempt.until = 0  # ends after one process
     modules("refused").run(attempt)
     assert attempt.inputs == 10 and sum(attempt.figures["outcomes"].values()) == 10
     assert attempt.figures["outcomes"]["MemoryError"] > 0
-    assert attempt.figures["allocations"]["open a folder"] > 20
+    assert attempt.target == 2 * attempt.figures["allocations"]["open a folder"] > 40
+
+
+@pytest.mark.parametrize(
+    ("per_refusal", "once", "leaks"), [(0, 0, False), (0, 16, False), (1, 16, True)]
+)
+def test_objects_left_by_each_refusal_are_a_leak_and_those_made_once_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, per_refusal: int, once: int, leaks: bool
+) -> None:
+    objects = [100]
+
+    def faults(*_: object) -> Any:
+        return contextlib.nullcontext()
+
+    def operation() -> str:
+        objects[0] += per_refusal
+        return ""
+
+    stub = SimpleNamespace(ALLOCATIONS=1, EVER=9, faults=faults, live=lambda: objects[0])
+    monkeypatch.setitem(sys.modules, "faults", stub)
+    monkeypatch.setattr(sys, "argv", ["refused", str(tmp_path)])
+    path = FOLDER / "programs" / "refused.py"
+    spec = importlib.util.spec_from_file_location("refused_program", path)
+    assert spec and spec.loader
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    objects[0] += once + per_refusal
+    assert program.leaked(operation, 1, 1, 100) is leaks
 
 
 def test_crashes_hangs_and_wrong_values_under_faults_are_failures(
@@ -140,26 +173,135 @@ def test_crashes_hangs_and_wrong_values_under_faults_are_failures(
     with_longer_limits(check, (2, 10, 60))
 
 
-def test_fuzz_targets_are_run_if_they_are_built(
+def fuzz_target(folder: Path, name: str, runs: int, code: int) -> None:
+    """A program that ends like a fuzz target, and keeps its options."""
+    target = folder / f"{name}_fuzz"
+    target.write_text(
+        f"#!/bin/sh\necho $@ >{folder}/{name}.options\n"
+        f"echo 'stat::number_of_executed_units: {runs}' >&2\n"
+        f"echo 'ERROR: heap-buffer-overflow' >&2\nexit {code}\n"
+    )
+    target.chmod(0o755)
+
+
+def test_the_least_tried_fuzz_target_counts(
     modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fuzzed = modules("fuzzed")
-    monkeypatch.setattr(fuzzed, "BUILD", tmp_path)
+    monkeypatch.setattr(fuzzed, "build", lambda preset: tmp_path)
+    fuzz_target(tmp_path, "fast", 7, 0)
+    fuzz_target(tmp_path, "slow", 2, 0)
     attempt = attempt_of(modules, tmp_path)
+    attempt.target = 5
     fuzzed.run(attempt)
-    assert attempt.inputs == 0 and "./dev fuzz" in attempt.figures["not_run"]
-    for name, code in (("good", 0), ("bad", 77)):
-        target = tmp_path / f"{name}_fuzz"
-        told = "echo 'stat::number_of_executed_units: 5' >&2"
-        target.write_text(
-            f"#!/bin/sh\n{told}\necho 'ERROR: heap-buffer-overflow' >&2\nexit {code}\n"
-        )
-        target.chmod(0o755)
+    assert attempt.failed == 0
+    assert attempt.inputs == 6 and attempt.figures["least_tried"] == "slow_fuzz"
+    assert attempt.figures["all_targets"] == 13  # the fast one had enough after a round
+    options = (tmp_path / "slow.options").read_text()
+    assert "-rss_limit_mb=512 -timeout=1 " in options
+
+
+def test_a_finding_is_a_failure_and_ends_its_fuzz_target(
+    modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fuzzed = modules("fuzzed")
+    monkeypatch.setattr(fuzzed, "build", lambda preset: tmp_path)
+    fuzz_target(tmp_path, "good", 5, 0)
+    fuzz_target(tmp_path, "bad", 2, 77)
     attempt = attempt_of(modules, tmp_path)
     attempt.target = 10
     fuzzed.run(attempt)
-    assert attempt.inputs == 10 and attempt.failed == 1
+    assert attempt.inputs == 2 and attempt.failed == 1
     assert "bad_fuzz" in attempt.failures[0] and "heap-buffer-overflow" in attempt.failures[0]
+
+
+def test_fuzz_targets_that_cannot_be_built_fail_the_trial(
+    modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(modules("built"), "ROOT", tmp_path)  # which has no presets
+    with pytest.raises(RuntimeError, match="cmake --preset fuzz: "):
+        modules("fuzzed").run(attempt_of(modules, tmp_path))
+    monkeypatch.setattr(modules("fuzzed"), "build", lambda preset: tmp_path)
+    attempt = attempt_of(modules, tmp_path)
+    modules("fuzzed").run(attempt)
+    assert attempt.inputs == 0 and "no fuzz targets" in attempt.failures[0]
+
+
+def test_a_race_is_a_failure(modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    races = modules("races")
+    program = tmp_path / "races"
+    program.write_text(
+        "#!/bin/sh\ntest $2 = 8 || { echo 3; exit 0; }\n"
+        "echo ================== >&2; echo 'WARNING: ThreadSanitizer: data race' >&2\nexit 66\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(races, "compiled", lambda folder: program)
+    attempt = attempt_of(modules, tmp_path)
+    attempt.until = 0
+    races.run(attempt)
+    assert attempt.failed == 1 and attempt.figures["loaders"] == 12
+    assert attempt.failures[0].startswith("8 threads, seed ")
+    assert attempt.failures[0].endswith("66: WARNING: ThreadSanitizer: data race")
+
+
+def test_other_pixels_are_a_failure(
+    modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pixels = modules("pixels")
+    decoded = pixels.decoded
+
+    def one_off(data: bytes, **more: Any) -> Any:
+        found = decoded(data, **more).copy()
+        found[0, 0, 0] ^= 2
+        return found
+
+    for wrong, what in ((False, "other pixels"), (True, "resized, ")):
+        monkeypatch.setattr(
+            pixels,
+            "decoded",
+            lambda data, wrong=wrong, **more: (one_off if bool(more) == wrong else decoded)(
+                data, **more
+            ),
+        )
+        attempt = attempt_of(modules, tmp_path)
+        pixels.run(attempt)
+        assert attempt.failed == attempt.inputs == 3
+        assert all(what in failure for failure in attempt.failures)
+
+
+def test_a_message_without_a_file_is_a_failure_and_one_without_a_hint_is_counted(
+    modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages, child = modules("messages"), modules("child")
+    (tmp_path / "messages.py").write_text(
+        "import json, sys\n"
+        "good = {'code': 'HR1', 'file': True, 'offset': True, 'hint': True, 'text': 'cut'}\n"
+        "for more in ({}, {'file': False}, {'hint': False}):\n"
+        "    print(json.dumps({**good, **more}))\n"
+    )
+    monkeypatch.setattr(child, "PROGRAMS", tmp_path)
+    monkeypatch.setattr(messages.mutated, "seed_files", lambda _: iter([tmp_path / "image.png"]))
+    attempt = attempt_of(modules, tmp_path)
+    messages.run(attempt)
+    assert attempt.inputs == 3 and attempt.failures == ["image.png: no file: cut"]
+    assert attempt.figures["short_of_the_target"] == "1 have no hint"
+    assert attempt.figures["without"] == {"HR1 hint": 1}
+
+
+def test_lost_workers_are_counted_with_their_epochs(
+    modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost_workers, child = modules("lost_workers"), modules("child")
+    (tmp_path / "lost_workers.py").write_text(
+        "print('batch 0.1\\nkilled 1\\nbatch 9.0\\nwrong 1\\nkilled 1')\n"
+    )
+    monkeypatch.setattr(child, "PROGRAMS", tmp_path)
+    monkeypatch.setattr(lost_workers, "python_with_ray", lambda: Path(sys.executable))
+    attempt = attempt_of(modules, tmp_path)
+    lost_workers.run(attempt)
+    assert attempt.inputs == 2 and attempt.figures["batches"] == 2
+    assert "other batches in epoch 1" in attempt.failures[0]
+    assert "1 % of batches take 8.9 s" in attempt.failures[1]
 
 
 def test_what_is_opened_or_made_outside_is_seen(modules: Any, tmp_path: Path) -> None:
@@ -240,7 +382,13 @@ def command_of(modules: Any) -> Any:
 def result_of(name: str, **more: Any) -> dict[str, Any]:
     return {
         **{"name": name, "promise": "It swims", "unit": "ships", "inputs": 3, "target": 5},
-        **{"failed": 0, "failures": [], "figures": {}, "command": f"./dev reliability {name}"},
+        **{
+            "seconds": 360.0,
+            "failed": 0,
+            "failures": [],
+            "figures": {},
+            "command": f"./dev reliability {name}",
+        },
         **{"date": "2026-01-01", "commit": "abc", **more},
     }
 
@@ -263,12 +411,15 @@ def test_the_page_has_each_target_with_its_figure_or_not_measured(
     row = "| `sunk` | It swims | 3 of 5 ships | 1 | deepest metres 11,000 | 2026-01-01 | `abc` |"
     assert row in text
     assert "- `sunk`: ship 2: sank" in text
-    cells = "| `./dev reliability sunk` | 3 of 5 ships, 1 failed | 2026-01-01 | `abc` |\n"
+    rest = "`./dev reliability sunk`, 10 min"
+    cells = f"| `./dev reliability sunk` | 3 of 5 ships, 1 failed | {rest} | 2026-01-01 | `abc` |\n"
     assert text.count(cells) == 2
-    short = "3 of 5 ships, 0 failed; short of the target: too slow |"
+    short = "3 of 5 ships, 0 failed; short of the target: too slow | `./dev reliability afloat`, "
     assert f"| | | `./dev reliability afloat` | {short}" in text
     assert "`skipped`" not in text
-    unmeasured = text.count("| | not measured | | |\n")
+    assert "| R3 | " in text and "| | not measured | `./dev reliability skipped` | | |\n" in text
+    assert "| | not measured | `./dev coverage` " in text
+    unmeasured = text.count("| | not measured | ")
     assert unmeasured == len(page.TARGETS) - 2
 
 

@@ -38,8 +38,12 @@ import hostile
 import interrupted
 import killed
 import limited
+import lost_workers
+import messages
 import mutated
 import page
+import pixels
+import races
 import ranks
 import refused
 import reopened
@@ -55,8 +59,9 @@ TRIALS: tuple[Trial, ...] = tuple(
     module.TRIAL
     for module in (
         *(mutated, fuzzed, flipped, bombs, hostile, bad_records, bad_cost, unreadable, full_disk),
-        *(refused, device_lost),
+        *(messages, pixels, refused, device_lost),
         *(resumed, ranks, killed, interrupted, exits, forked, reopened, soak, limited),
+        *(races, lost_workers),
     )
 )
 UNLIMITED = 1e9
@@ -98,7 +103,7 @@ def tried(trial: Trial, seconds: float, given: argparse.Namespace) -> dict[str, 
         "promise": trial.promise,
         "unit": trial.unit,
         "inputs": attempt.inputs,
-        "target": trial.target,
+        "target": attempt.target,
         "failed": attempt.failed,
         "failures": attempt.failures,
         "figures": attempt.figures,

@@ -20,12 +20,14 @@ def start(
     cache: Path,
     preload: Path | None = None,
     prefix: tuple[str, ...] = (),
+    python: Path = Path(sys.executable),
 ) -> subprocess.Popen[str]:
     """A file of programs/, in a process group of its own, with a cache folder of its own.
     preload: a library loaded before all others. prefix: a command that runs the program.
+    python: the interpreter.
     """
     preloaded = {} if preload is None else {"LD_PRELOAD": str(preload)}
-    command = [*prefix, sys.executable, str(PROGRAMS / f"{program}.py"), *map(str, arguments)]
+    command = [*prefix, str(python), str(PROGRAMS / f"{program}.py"), *map(str, arguments)]
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from trial import Trial
 
 KEPT = Path(__file__).resolve().parents[1] / "results" / "reliability"
-# What a release should be measured by. A trial names the targets that it measures; the others have
-# tests, but no figure.
+# What a release should be measured by. A trial names the targets that it measures.
 TARGETS = {
     "R1": "Fuzzed decoders: 10^8 runs per target, no finding, less than 512 MB",
     "R2": "Fuzzed containers: the same",
@@ -39,6 +38,8 @@ TARGETS = {
     "R23": "Branch coverage of parsers and scheduler: 95 %",
     "R24": "Error messages: 100 faults, each with code, file, offset and hint",
 }
+# How to measure a target that has no trial.
+WITHOUT_A_TRIAL = {"R23": "`./dev coverage` counts the branches that the C++ tests take"}
 HEAD = """# Reliability in figures
 
 Each promise was attacked the stated number of times, and failures were counted. A trial is one
@@ -49,15 +50,17 @@ command, whose result is kept in `bench/results/reliability`; this page is made 
 ```
 
 Without `--hours`, a trial runs to its full number. With it, the time, which the named trials share,
-may end first, and both numbers are given. A commit with a plus was followed by changes.
+may end first, and both numbers are given. A commit with a plus was followed by changes. "To do the
+rest" is the command that reaches the full number, and its time on two busy cores, estimated from
+the inputs tried so far.
 
 ## By target
 
 The targets were set before anything was measured. A target without a figure is "not measured", even
 if tests cover it.
 
-| | target | command | figure | date | commit |
-|---|---|---|---|---|---|
+| | target | command | figure | to do the rest | date | commit |
+|---|---|---|---|---|---|---|
 """
 TRIALS_HEAD = """
 ## By trial
@@ -80,13 +83,16 @@ def kept(folder: Path = KEPT) -> dict[str, dict[str, Any]]:
     return {result["name"]: result for result in found}
 
 
-def text(trials: Iterable[Trial], results: Mapping[str, Mapping[str, Any]]) -> str:
+def text(trials: Sequence[Trial], results: Mapping[str, Mapping[str, Any]]) -> str:
     measured = [
         (trial, results[trial.name])
         for trial in trials
         if trial.name in results and results[trial.name]["inputs"]
     ]
-    rows = [line for target in TARGETS for line in target_rows(target, measured)]
+    plans = dict(WITHOUT_A_TRIAL)
+    for trial in trials:
+        plans |= dict.fromkeys(trial.targets, f"`./dev reliability {trial.name}`")
+    rows = [line for name in TARGETS for line in target_rows(name, plans.get(name, ""), measured)]
     return (
         HEAD
         + "".join(rows)
@@ -96,18 +102,32 @@ def text(trials: Iterable[Trial], results: Mapping[str, Mapping[str, Any]]) -> s
     )
 
 
-def target_rows(target: str, measured: Iterable[tuple[Trial, Mapping[str, Any]]]) -> Iterable[str]:
+def target_rows(
+    target: str, plan: str, measured: Iterable[tuple[Trial, Mapping[str, Any]]]
+) -> Iterable[str]:
     stated = f"| {target} | {TARGETS[target]} "
     found = [result for trial, result in measured if target in trial.targets]
     if not found:
-        yield f"{stated}| | not measured | | |\n"
+        yield f"{stated}| | not measured | {plan} | | |\n"
     for result in found:
         short = result["figures"].get("short_of_the_target")
         figure = f"{tried(result)}, {result['failed']:,} failed"
         figure += f"; short of the target: {short}" if short else ""
-        yield f"{stated}| `{result['command']}` | {figure} "
+        yield f"{stated}| `{result['command']}` | {figure} | {rest(result)} "
         yield f"| {result['date']} | `{result['commit']}` |\n"
         stated = "| | "
+
+
+def rest(result: Mapping[str, Any]) -> str:
+    """The command that runs the trial to its full number, and its time if that was kept."""
+    if result["inputs"] >= result["target"]:
+        return ""
+    command = f"`./dev reliability {result['name']}`"
+    if "seconds" not in result:
+        return command
+    minutes = result["seconds"] / 60 * result["target"] / result["inputs"]
+    time = f"{round(minutes):,} min" if minutes < 120 else f"{round(minutes / 60):,} h"
+    return f"{command}, {time}"
 
 
 def tried(result: Mapping[str, Any]) -> str:

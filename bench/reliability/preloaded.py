@@ -25,17 +25,23 @@ def library(folder: Path) -> Path:
 
 
 def run(
-    attempt: Attempt, preload: Path, program: str, words: list[object], count: int, what: str
+    attempt: Attempt,
+    preload: Path,
+    program: str,
+    words: list[object],
+    count: int,
+    what: str,
+    first: int = 0,
 ) -> Counter[str]:
-    """Inputs 0 to count of a program, which prints "next NUMBER TEXT" before each and "done NUMBER
+    """`count` inputs of a program, which prints "next NUMBER TEXT" before each and "done NUMBER
     OUTCOME" after it, and other lines. After a crash a new process continues. The outcomes, and
     the other lines by their first word, summed.
     """
     found: Counter[str] = Counter()
-    number = 0
-    while number < count:
+    number, end = first, first + count
+    while number < end:
         process = child.start(
-            program, *words, number, count - number,
+            program, *words, number, end - number,
             cache=attempt.folder / "cache", preload=preload,
         )  # fmt: skip
         begun = "the start"
@@ -51,7 +57,7 @@ def run(
             else:
                 found[f"({kind})"] += int(rest)
         code, _, errors = child.ended(process, 5 * attempt.patience)
-        if code == 0 and number >= count:
+        if code == 0 and number >= end:
             break
         how = "hangs" if code in (None, -signal.SIGKILL) else f"ends by {code}"
         attempt.fails(f"{what}, {begun}: {how}: {child.last_lines(errors)}")

@@ -32,7 +32,7 @@ def run(attempt: Attempt) -> None:
     slope = float(np.polyfit(warm[:, 0], warm[:, 3], 1)[0]) * 1000
     attempt.figures["bytes_per_1000_loaders"] = round(slope)
     # The slope is meaningless for few loaders.
-    if warm[-1, 0] >= 2000:
+    if warm[-1, 0] >= 5000:
         attempt.expect(slope < MOST, f"memory grows by {slope / 1e6:.1f} MB per 1,000 loaders")
 
 

@@ -17,7 +17,8 @@ SHOWN = 20  # failures of a trial that are recorded as text
 class Attempt:
     """The context of a trial: where it may write, when to stop, and its random numbers.
 
-    inputs counts the inputs tried; each has passed unless fails() was called for it.
+    inputs counts the inputs tried; each has passed unless fails() was called for it. A trial may
+    set target, if the full number depends on what it finds.
     """
 
     folder: Path

@@ -101,4 +101,5 @@ def main(file: str, start: str, count: str) -> None:
             print(number, outcome.replace("\n", " "), flush=True)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FOLDER OPERATION SEED START COUNT: an operation in which allocation after allocation is refused.
+"""FOLDER OPERATION SEED ALLOCATIONS START COUNT: an operation in which allocations are refused.
 
-Prints how many it makes, then a line for each refusal: number, outcome. Odd numbers refuse one
-allocation, even numbers also all that follow. After each refusal the operation is repeated.
+With a COUNT of 0, prints how many allocations it makes. Otherwise these are refused in a random
+order, each alone and with all that follow: number START and the following in this order. Prints a
+line for each refusal: number, outcome. After each the operation is repeated.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import hashlib
 import random
@@ -24,6 +26,7 @@ import headrace as hr
 from headrace import _core
 from headrace import transforms as T
 
+REPEATED = 3
 FOLDER = Path(sys.argv[1])
 PHOTOS, TAR = FOLDER / "photos", FOLDER / "set.tar"
 
@@ -106,26 +109,46 @@ def outcome_of(operation: Callable[[], str], number: int, last: int, expected: s
     return outcome if again == expected else f"WRONG: after {outcome}, other values"
 
 
-def main(name: str, seed: str, start: str, count: str) -> None:
+def leaked(operation: Callable[[], str], number: int, last: int, before: int) -> bool:
+    """Whether objects are left each time that the allocation is refused; what is made once, such as
+    a table of errors, is not a leak."""
+    for _ in range(REPEATED):
+        now = live()
+        if now <= before:
+            return False
+        before = now
+        with contextlib.suppress(Exception), faults(ALLOCATIONS, number, last):
+            operation()
+        operation()
+        gc.collect()
+    return live() > before
+
+
+def main(name: str, seed: str, allocations: str, start: str, count: str) -> None:
     operation = OPERATIONS[name]
     expected = operation()
     for _ in range(2):
         with faults(ALLOCATIONS, 0, 0) as counted:
             assert operation() == expected
-    if start == "0":
-        print("calls", counted.calls, flush=True)
-    rng = random.Random(f"{seed} {name}")
-    chosen = [rng.randint(1, max(1, counted.calls)) for _ in range(int(start) + int(count))]
+    if count == "0":
+        print(counted.calls, flush=True)
+        return
+    chosen = [(number, ever) for number in range(1, int(allocations) + 1) for ever in (False, True)]
+    random.Random(f"{seed} {name}").shuffle(chosen)
+    gc.collect()
     before = live()
     for number in range(int(start), int(start) + int(count)):
-        refused = chosen[number]
-        last = refused if number % 2 else EVER
-        more = "" if number % 2 else " and all that follow"
+        refused, ever = chosen[number]
+        more = " and all that follow" if ever else ""
         print("next", number, f"allocation {refused}{more} refused", flush=True)
+        last = EVER if ever else refused
         outcome = outcome_of(operation, refused, last, expected).replace("\n", " ")
+        gc.collect()
+        if leaked(operation, refused, last, before):
+            outcome = f"WRONG: after {outcome}, objects are left"
+        before = live()
         print("done", number, outcome, flush=True)
-    gc.collect()
-    print("live", live() - before, flush=True)
 
 
-main(*sys.argv[2:])
+if __name__ == "__main__":
+    main(*sys.argv[2:])
