@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -253,6 +254,20 @@ def test_expired_credentials_are_renewed_once(
     with pytest.raises(hr.StorageError, match=r"HR0221.*ExpiredToken"):
         source[21]
     assert count < len(given) <= count + 2  # once for each of the record's two reads
+
+
+def test_credentials_that_expire_soon_are_not_requested_for_each_read(
+    bucket: ObjectServer, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    put_folder(bucket, pictures, "/photos/train")
+    keys = {"key": Keys.key, "secret": Keys.secret}
+    answers = [{**keys, "expires": time.time() + 200}]  # to be renewed from now on
+    hr.remote.configure(credentials=lambda: answers.pop())
+    assert same(epoch_of("s3://photos/train"), epoch_of(pictures))
+    hr.remote.configure(credentials=lambda: {**keys, "expires": time.time() - 60})
+    with pytest.raises(hr.StorageError, match=r"HR0233.*s3:// expired 6\d s ago, and their"):
+        hr.open("s3://photos/train")
 
 
 def test_bucket_errors_name_the_cause(

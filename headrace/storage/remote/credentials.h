@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Authorization for requests to a cloud: keys or a token from the environment, otherwise from a
-// provider (in Python, which knows profiles, roles and instance metadata). Cached until shortly
-// before they expire. Thread-safe.
+// provider (in Python, which knows profiles, roles and instance metadata). From five minutes before
+// they expire, they are renewed; if that fails, they are used until then. Thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <string_view>
 
 #include "headrace/base/mutex.h"
+#include "headrace/storage/file_times.h"
 #include "headrace/storage/remote/sigv4.h"
 
 namespace headrace {
@@ -34,28 +36,40 @@ std::string variable_of(std::initializer_list<const char*> names);
 class Credentials {
  public:
   using Environment = std::optional<SigningKeys> (*)();
-  Credentials(std::string_view cloud, Environment environment)
-      : cloud_(cloud), environment_(environment) {}
+  using Clock = int64_t (*)();  // nanoseconds since 1970
+  Credentials(std::string_view cloud, Environment environment, Clock clock = now_ns)
+      : cloud_(cloud), environment_(environment), clock_(clock) {}
 
   // The current credentials; never waits. Empty: requests are not authorized.
   std::optional<SigningKeys> known() const EXCLUDES_LOCK(mutex_);
-  // Reads the environment on the first call or if `looks`, and calls the provider if the
-  // environment has no keys, or the provider's keys expire within five minutes. Throws the
-  // provider's exceptions.
+  // Reads the environment on the first call or if `looks`. If it has no keys, calls the provider if
+  // it has not been called, or if its keys expire within five minutes; then every ten seconds until
+  // it returns later ones, in one thread, while the others use the old ones. Throws the provider's
+  // exceptions if it has never returned; HR0233 if its keys have expired and it has no others.
   void prepare(bool looks) EXCLUDES_LOCK(mutex_);
   // After a rejection: gets the credentials again. Returns whether they differ now.
   bool renew(const std::optional<SigningKeys>& refused) EXCLUDES_LOCK(mutex_);
 
  private:
-  void ask_provider() EXCLUDES_LOCK(mutex_);
+  bool must_ask(bool looks, uint64_t provider) EXCLUDES_LOCK(mutex_);
+  // Calls the provider, or waits for a call in progress. Returns its exception.
+  std::exception_ptr ask_provider() EXCLUDES_LOCK(mutex_);
+  double seconds() const { return 1e-9 * static_cast<double>(clock_()); }
+  // Whether the provider's keys have expired at this time, in seconds since 1970.
+  bool expires_by(double time) const REQUIRES_LOCK(mutex_);
+  // Throws HR0233 if they have expired, and the last call gave no others.
+  void refuse_expired() const REQUIRES_LOCK(mutex_);
 
   const std::string cloud_;
   const Environment environment_;
+  const Clock clock_;
   mutable Mutex mutex_;
   std::optional<SigningKeys> from_environment_ GUARDED_BY(mutex_);
   std::optional<ProvidedKeys> provided_ GUARDED_BY(mutex_);
   bool asked_environment_ GUARDED_BY(mutex_) = false, asking_ GUARDED_BY(mutex_) = false;
-  uint64_t asked_provider_ GUARDED_BY(mutex_) = 0;  // number of the provider that was called last
+  uint64_t asked_provider_ GUARDED_BY(mutex_) = 0;  // number of the provider that returned last
+  double asked_at_ GUARDED_BY(mutex_) = 0;          // time of its last call
+  std::string failure_ GUARDED_BY(mutex_);          // why that gave no valid keys
   Condition changed_;
 };
 

@@ -276,6 +276,10 @@ void RemoteFiles::ask(const Request& request, std::function<void(Answer)> answer
   const bool takes_head = is_plain && offset + missing <= std::min<uint64_t>(kHeadBytes, size);
   try {
     cloud_->prepare(/*looks=*/false);
+  } catch (const Exception& expired) {
+    Answer none;
+    none.failure = expired.error();
+    return answer(std::move(none));
   } catch (const std::exception& failed) {
     Answer none;
     none.failure = request_error(path, std::string("no credentials: ") + failed.what());
