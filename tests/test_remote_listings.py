@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import run_code
 from servers.clouds import AzureServer, GoogleServer, HubServer
 from servers.object_server import Fault, ObjectServer, Request
 from test_remote import bucket, every, quick
@@ -155,3 +156,65 @@ def test_a_key_that_is_listed_twice_is_not_two_records(bucket: ObjectServer) -> 
     bucket.page, bucket.twice = 50, "train/n040/003.jpg"
     with pytest.raises(hr.StorageError, match=r"HR0224.*twice"):
         hr.open("s3://photos/train")
+
+
+MANY, OF_FOLDER = 200_000, 2_000
+OPENS = """
+import re, sys
+from pathlib import Path
+import headrace as hr
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
+
+hr.remote.configure(credentials=lambda: None)
+records, of_folder = int(sys.argv[1]), int(sys.argv[2])
+before = peak()
+source = hr.open("s3://photos/train", format="folder")
+grown = peak() - before
+assert len(source) == records and len(source.classes) == records // of_folder
+for i in [*range(0, records, 97), records - 1]:
+    assert source.key(i) == f"s3://photos/train/{i // of_folder:03}/{i % of_folder:06}.jpg"
+print(grown)
+"""
+
+
+class ManyFiles(ObjectServer):
+    """Lists train/000/000000.jpg to train/099/001999.jpg, which it does not store."""
+
+    def entries_from(self, begin: int, end: int) -> str:
+        return "".join(
+            f"<Contents><Key>train/{i // OF_FOLDER:03}/{i % OF_FOLDER:06}.jpg</Key>"
+            f"<ETag>&quot;{i:032x}&quot;</ETag><Size>{100_000 + i}</Size></Contents>"
+            for i in range(begin, end)
+        )
+
+    def listing(self, query: dict[str, str]) -> bytes:
+        folder = query["prefix"].removeprefix("train/").strip("/")
+        first = int(folder) * OF_FOLDER if folder else 0
+        last = first + OF_FOLDER if folder else MANY
+        if after := query.get("start-after", "").removeprefix("train/").strip("/"):
+            assert len(after) == 3, "a folder"
+            first = int(after) * OF_FOLDER
+        first = int(query.get("continuation-token", first))
+        if query.get("delimiter") and not folder:
+            names = range(MANY // OF_FOLDER)
+            page = "".join(
+                f"<CommonPrefixes><Prefix>train/{i:03}/</Prefix></CommonPrefixes>" for i in names
+            )
+            end = last
+        else:
+            end = min(first + 1000, last)
+            page = self.entries_from(first, end)
+        more = f"<NextContinuationToken>{end}</NextContinuationToken>" if end < last else ""
+        truncated = f"<IsTruncated>{str(end < last).lower()}</IsTruncated>"
+        return f"<ListBucketResult>{truncated}{page}{more}</ListBucketResult>".encode()
+
+
+def test_many_files_are_listed_in_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ManyFiles(bucket="photos") as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+        done = run_code(OPENS, MANY, OF_FOLDER)
+        assert done.returncode == 0, done.stderr
+        assert len(listings(server)) < 1.2 * MANY / 1000
+    assert int(done.stdout) < 400 * MANY

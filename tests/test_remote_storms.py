@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 from servers.object_server import Fault, Keys, ObjectServer, Request
 from test_remote import STEPS, bucket, epoch_of, put_folder, quick, same, server, tar
+from test_remote_listings import cloud
 from timing import PATIENCE
 
 import headrace as hr
 
-__all__ = ["bucket", "quick", "server", "tar"]
+__all__ = ["bucket", "cloud", "quick", "server", "tar"]
 
 
 class Storm:
@@ -184,6 +185,36 @@ def test_pages_of_a_folder_are_fetched_once(bucket: ObjectServer, pictures: Path
     asked = [request.query for request in lists(bucket) if request.query["prefix"] == "flat/"]
     pages = [query.get("continuation-token") for query in asked]
     assert len(pages) == 5 and len(set(pages)) == 5, pages
+
+
+@pytest.mark.parametrize("tokens", [1, 2])
+@pytest.mark.parametrize("pages_of", ["files", "folders", "files of folders"])
+def test_a_listing_whose_tokens_come_again_is_an_error(
+    cloud: tuple[ObjectServer, str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    pages_of: str,
+    tokens: int,
+) -> None:
+    """The pages A, A, ... or A, B, A, ..."""
+    server, under, path = cloud
+    folders = [""] if pages_of == "files" else [f"/{number:02}" for number in range(20)]
+    for folder in folders:
+        for number in range(1 if pages_of == "folders" else 70):
+            server.objects[f"{under}{folder}/{number:03}.png"] = b"not read"
+    server.page = 6 if pages_of == "folders" else 30
+    entries = server.entries
+
+    def circular(prefix: str, delimiter: str, after: str) -> list[tuple[str, bytes | None]]:
+        whole = entries(prefix, delimiter, "")
+        last = server.page * tokens - 1
+        repeats = last < len(whole) - 1 and after == whole[last][0]
+        return whole if repeats else entries(prefix, delimiter, after)
+
+    monkeypatch.setattr(server, "entries", circular)
+    server.fault = lambda request: Fault(status=410) if request.number > 500 else None
+    with pytest.raises(hr.StorageError, match=r"HR0221.*the listing repeats itself"):
+        hr.open(path)
+    assert len(server.requests) < 200
 
 
 @pytest.mark.parametrize("flat", [False, True])

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headrace/base/mutex.h"
+#include "headrace/storage/remote/list_tokens.h"
 #include "headrace/storage/remote/object_list.h"
 #include "headrace/storage/remote/remote_files.h"
 #include "headrace/storage/storage_errors.h"
@@ -60,7 +61,7 @@ class Listing {
       return entry.is_folder && entry.name == query.last_folder;
     });
     const bool is_whole = page.next.empty() && query.next.empty();
-    request_rest(query, page);
+    if (Result<void> asked = request_rest(query, page); !asked) return asked;
     std::vector<std::string> folders;
     for (const RemoteEntry& entry : page.entries) {
       if (entry.is_folder) folders.push_back(entry.name + "/");
@@ -86,7 +87,7 @@ class Listing {
     // name.
     const auto together = folders_.find(query.folder);
     if (together == folders_.end()) {
-      request_rest(query, page);
+      if (Result<void> asked = request_rest(query, page); !asked) return asked;
       for (const RemoteEntry& entry : page.entries) hand_over(query, entry);
       return {};
     }
@@ -125,7 +126,7 @@ class Listing {
     const bool is_over = !query.until.empty() && !page.entries.empty() &&
                          name_of(page.entries.back()) >= query.until;
     if (is_over) page.next.clear();
-    request_rest(query, page);
+    if (Result<void> asked = request_rest(query, page); !asked) return asked;
     for (const RemoteEntry& entry : page.entries) {
       // Files of the folder itself were delivered with its list of folders.
       const bool is_below = entry.is_folder || entry.name.find('/') != std::string::npos;
@@ -145,14 +146,16 @@ class Listing {
     return {};
   }
 
-  void request_rest(const ListQuery& query, ListPage& page) {
-    if (page.next.empty()) return;
+  Result<void> request_rest(const ListQuery& query, ListPage& page) {
+    if (page.next.empty()) return {};
+    if (Result<void> is_new = tokens_.add(query, page.next); !is_new) return is_new;
     ListQuery more = query;
     more.next = std::move(page.next);
     const auto folder =
         std::ranges::find_if(page.entries.rbegin(), page.entries.rend(), &RemoteEntry::is_folder);
     if (folder != page.entries.rend()) more.last_folder = folder->name;
     waiting_.push_front(std::move(more));
+    return {};
   }
 
   void hand_over(const ListQuery& query, const RemoteEntry& entry) {
@@ -185,6 +188,7 @@ class Listing {
   // For folders whose subfolders are listed together: the names of the subfolders, as in keys.
   std::map<std::string, std::vector<std::string>> folders_;
   size_t folders_known_ = 0;
+  ListTokens tokens_;
   bool is_there_ = false, goes_on_ = true;
 };
 

@@ -10,6 +10,7 @@
 
 #include "headrace/base/clock.h"
 #include "headrace/storage/paths.h"
+#include "headrace/storage/remote/list_tokens.h"
 #include "headrace/storage/storage_errors.h"
 
 namespace headrace {
@@ -154,9 +155,6 @@ Result<ListPage> RemoteFiles::page_from(const ListQuery& query, FetchResult got)
   if (!got.result) return std::move(got.result.error());
   if (!got.found) return storage_error(ENOENT, "list", query.folder);
   Result<ListPage> page = cloud_->parse(query, got);
-  if (page && !page->next.empty() && page->next == query.next) {
-    return request_error(query.folder, "the listing repeats itself");
-  }
   if (!page) page.error().where.file = query.folder;
   if (page) known_objects().saw_page(query.folder, page->entries, got.options);
   return page;
@@ -197,12 +195,16 @@ Result<PathStatus> RemoteFiles::list(const std::string& given, const EachEntry& 
   const double begun = now();
   KnownObjects::Entries all;
   ListQuery query{.folder = path};
-  std::unordered_set<std::string>
-      folders;            // a page may end with a folder with which the next page begins
+  // A page may end with a folder with which the next page begins.
+  std::unordered_set<std::string> folders;
+  ListTokens tokens;
   bool is_there = false;  // an empty folder may have a key
   do {
     Result<ListPage> page = page_of(query, asked);
     if (!page) return std::move(page.error());
+    if (Result<void> is_new = tokens.add(query, page->next); !is_new) {
+      return std::move(is_new.error());
+    }
     query.next = std::move(page->next);
     is_there |= page->has_keys;
     std::erase_if(page->entries, [&](const RemoteEntry& entry) {
