@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import subprocess
@@ -11,8 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from servers.object_server import ObjectServer
+from test_remote import bucket, quick
+from test_requests_of_opening import forget, listings
 
 import headrace as hr
+
+__all__ = ["bucket", "quick"]
 
 PAGE = (Path(__file__).parent.parent / "docs" / "tools" / "jobs.md").read_text()
 PARTS = 4
@@ -82,3 +88,29 @@ def test_an_indexed_job_of_kubernetes_makes_the_parts(root: Path) -> None:
         done = run(script, root, JOB_COMPLETION_INDEX=str(index))
         assert done.returncode == 0, done.stderr
     check_merged(root)
+
+
+def test_parts_of_a_list_in_a_bucket_list_no_folder(
+    bucket: ObjectServer, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the page's script; parts of the folder itself list it each time."""
+    bucket.page = 3
+    for file in (root / "train").rglob("*.png"):
+        bucket.objects[f"/photos/train/{file.relative_to(root / 'train')}"] = file.read_bytes()
+    (block,) = re.findall(r"^Folders in buckets .*?^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(root)
+    exec(block, {"hr": hr, "csv": csv})
+    bucket.objects["/photos/train.csv"] = (root / "train.csv").read_bytes()
+
+    def listings_of_parts(source: str, dest: Path) -> list[int]:
+        counts = []
+        for part in range(PARTS):
+            forget()
+            bucket.requests.clear()
+            hr.convert(source, dest, "tar", part=(part, PARTS))
+            counts.append(len(listings(bucket)))
+        return counts
+
+    assert listings_of_parts("s3://photos/train.csv", root / "shards") == [0] * PARTS
+    check_merged(root)
+    assert min(listings_of_parts("s3://photos/train", root / "of folder")) >= 3
