@@ -4,16 +4,20 @@ version, and nothing that happens to the cache or to the files changes or mixes 
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from processes import run_code
 from servers.object_server import Fault, ObjectServer, Request
 from test_remote import STEPS, bucket, put_folder, quick, same, server
 
 import headrace as hr
+from headrace import transforms as T
 
 __all__ = ["bucket", "quick", "server"]
 
@@ -125,3 +129,49 @@ def test_an_unusable_folder_is_reported_and_not_used(
     with warned, reader("s3://photos/train") as loader:
         assert len(batches_of(loader)) == len(batches_of(loader)) == 6
     assert len(images(bucket)) >= 46
+
+
+READS = """
+import sys, warnings
+import numpy as np
+import headrace as hr
+from headrace import transforms as T
+
+caught = warnings.catch_warnings(record=True)
+with caught as warned:
+    warnings.simplefilter("always")
+    hr.remote.configure(credentials=lambda: None)
+    loader = hr.Loader("s3://photos/train", [T.CenterCrop(8)], batch_size=23, disk_cache="64 MiB")
+    (batch,) = loader
+    np.save(sys.argv[1], batch.image)
+    stats = loader.stats()["disk_cache"]
+print(stats["hits"], stats["failed"], *(each.message for each in warned))
+"""
+
+
+def test_blocks_on_a_read_only_file_system_are_used_and_none_is_added(
+    bucket: ObjectServer, pictures: Path, cache: Path, tmp_path: Path
+) -> None:
+    mount = ["unshare", "--mount", "--map-root-user", "sh", "-ec"]
+    script = f'mount --bind {cache} {cache}; mount -o remount,ro,bind {cache}; exec "$@"'
+    cache.mkdir()
+    if subprocess.run([*mount, script, "sh", "true"], capture_output=True).returncode:
+        pytest.skip("this system lets no process make a read-only mount")
+    put_folder(bucket, pictures, "/photos/train")
+    near = hr.Loader(str(pictures), [T.CenterCrop(8)], batch_size=23)
+    (expected,) = [np.array(batch["image"]) for batch in near]
+    assert run_code(READS, tmp_path / "all.npy").returncode == 0
+    assert len(blocks(cache)) == len(images(bucket)) == 23
+    for block in sorted(blocks(cache))[:5]:
+        block.unlink()
+    before = sorted(cache.rglob("*"))
+    bucket.requests.clear()
+    command = [*mount, script, "sh", sys.executable, "-c", READS, str(tmp_path / "again.npy")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(np.load(tmp_path / "all.npy"), expected)
+    assert np.array_equal(np.load(tmp_path / "again.npy"), expected)
+    assert len({request.path for request in images(bucket)}) == 5
+    assert sorted(cache.rglob("*")) == before
+    hits, failed, warning = done.stdout.split(maxsplit=2)
+    assert int(hits) >= 18 and failed == "0" and "which is read-only" in warning

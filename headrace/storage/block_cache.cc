@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <optional>
 #include <system_error>
@@ -75,6 +76,9 @@ BlockCache::BlockCache(const CacheDirectory& cache, BlockCacheOptions options)
   MutexLock lock(mutex_);
   if (folder_) {
     needed_ = std::make_unique<NeededBlocks>(*folder_);
+    if (!folder_->is_read_only()) return;
+    closed_until_ = std::numeric_limits<double>::infinity();
+    warn("no blocks can be added to " + folder_->path() + ", which is read-only");
   } else {
     warn("blocks cannot be stored in " + cache.path_of("blocks") + ": " + why_);
   }

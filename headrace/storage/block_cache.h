@@ -15,7 +15,8 @@
 // - Blocks whose next use is farthest away are evicted first: blocks whose announced reads are
 //   done, the most recently finished first, then the least recently used. Announced blocks that are
 //   not yet finished stay.
-// - If the folder is full, read-only or damaged, reads go to the storage: caution() reports it.
+// - If the folder is full or damaged, reads go to the storage; if it is read-only, only the blocks
+//   in it are used. caution() reports it.
 //
 // Thread-safe.
 #pragma once
@@ -152,7 +153,7 @@ class BlockCache {
   Counts counts_ GUARDED_BY(mutex_);
   std::string caution_ GUARDED_BY(mutex_);
   bool warned_ GUARDED_BY(mutex_) = false;
-  double closed_until_ GUARDED_BY(mutex_) = 0;  // after a failure: no fills before this time
+  double closed_until_ GUARDED_BY(mutex_) = 0;  // no fills before: blocks cannot be stored
   uint64_t known_bytes_ GUARDED_BY(mutex_) = 0;
   std::unordered_set<uint64_t> known_files_ GUARDED_BY(mutex_);
   OpenBlocks opened_ GUARDED_BY(mutex_);

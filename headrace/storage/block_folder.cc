@@ -96,9 +96,10 @@ std::unique_ptr<BlockFolder> BlockFolder::open(const CacheDirectory& cache, std:
   struct stat status{};
   const bool own = ::fstat(folder, &status) == 0 && status.st_uid == ::geteuid() &&
                    (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-  const int locks =
-      own ? ::openat(folder, kLocks, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600)
-          : -1;
+  constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  int locks = own ? ::openat(folder, kLocks, O_RDWR | O_CREAT | kFlags, 0600) : -1;
+  const bool is_read_only = own && locks < 0 && errno == EROFS;
+  if (is_read_only) locks = ::openat(folder, kLocks, O_RDONLY | kFlags);
   if (locks < 0) {
     why = own ? std::generic_category().message(errno) : "others may write to it";
     ::close(folder);
@@ -110,7 +111,8 @@ std::unique_ptr<BlockFolder> BlockFolder::open(const CacheDirectory& cache, std:
     ::close(locks);
     return nullptr;
   }
-  std::unique_ptr<BlockFolder> out(new BlockFolder(path, folder, locks));
+  std::unique_ptr<BlockFolder> out(new BlockFolder(path, folder, locks, is_read_only));
+  if (is_read_only) return out;
   out->delete_leftovers();
   out->recount();
   return out;

@@ -53,6 +53,8 @@ class BlockFolder {
   BlockFolder& operator=(const BlockFolder&) = delete;
 
   const std::string& path() const { return path_; }
+  // Whether it is on a read-only file system: blocks can be found, but not added or removed.
+  bool is_read_only() const { return is_read_only_; }
   // The block, or null. A block that is damaged or has another id is deleted.
   std::unique_ptr<const BlockFile> find(const BlockName& name, const BlockId& wanted) const;
   void remove(const BlockName& name) const;
@@ -92,8 +94,8 @@ class BlockFolder {
 
  private:
   class NewFile;
-  BlockFolder(std::string path, int folder, int locks)
-      : path_(std::move(path)), folder_(folder), locks_(locks) {}
+  BlockFolder(std::string path, int folder, int locks, bool is_read_only)
+      : path_(std::move(path)), folder_(folder), locks_(locks), is_read_only_(is_read_only) {}
   bool set_lock(int64_t byte, short type) const;
   bool begin_counting() const;
   void end_counting() const;
@@ -105,6 +107,7 @@ class BlockFolder {
 
   const std::string path_;
   const int folder_, locks_;
+  const bool is_read_only_;
   Mutex counting_;  // among threads of this process, which share their file locks
 };
 
