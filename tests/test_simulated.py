@@ -10,6 +10,7 @@ import pickle
 import random
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -45,23 +46,35 @@ def test_records_are_functions_of_their_numbers() -> None:
 ORDERS = [False, True, "blocks", "streams"]
 
 
-def thousand(shuffle: bool | str, world: int, rank: int = 0, size: int = 2000) -> hr.Loader:
+def thousand(
+    shuffle: bool | str, world: int, rank: int = 0, *, records: int = BILLION
+) -> hr.Loader:
     """A rank's loader of a billion records of 110 kB."""
-    given = {"global_batch_size": size, "shuffle": shuffle, "uneven": True, "last_batch": "drop"}
-    src = hr.simulated(BILLION, image=(1, 1, 1))
+    given = {"global_batch_size": 2000, "shuffle": shuffle, "uneven": True, "last_batch": "drop"}
+    src = hr.simulated(records, image=(1, 1, 1))
     return hr.Loader(src, **given, shard=(rank, world), threads=1, seed=1)
 
 
-@pytest.mark.parametrize("shuffle", ORDERS)
-def test_ranks_of_a_thousand_tile_a_batch_of_a_billion_records(shuffle: bool | str) -> None:
-    loader = thousand(shuffle, 1000)
-    whole = thousand(shuffle, 1)
+# All ranks; of a billion records in blocks only two, because each rank computes the order of 13
+# million blocks itself.
+@pytest.mark.parametrize(
+    ("shuffle", "records", "ranks"),
+    [
+        (False, BILLION, range(1000)),
+        (True, BILLION, range(1000)),
+        ("blocks", BILLION, (0, 999)),
+        ("blocks", BILLION // 1000, range(1000)),
+        ("streams", BILLION, (0, 999)),
+        ("streams", BILLION // 1000, range(1000)),
+    ],
+)
+def test_ranks_of_a_thousand_tile_batches_of_a_billion_records(
+    shuffle: bool | str, records: int, ranks: Sequence[int]
+) -> None:
+    loader = thousand(shuffle, 1000, records=records)
+    whole = thousand(shuffle, 1, records=records)
     whole.load_state_dict(loader.state_dict())  # the same number of streams
-    # All ranks; for blocks only two, because each rank computes the order of 13 million blocks
-    # itself.
-    is_cheap = shuffle in (False, True)
-    ranks = range(1000) if is_cheap else (0, 999)
-    batches = (0, 123_456, len(loader) - 1) if is_cheap else (123_456,)
+    batches = (0, len(loader) // 4, len(loader) - 1) if len(ranks) == 1000 else (123_456,)
     rows = [whole.batch(0, batch).number.tolist() for batch in batches]
     assert all(len(set(each)) == 2000 for each in rows)
     for rank in ranks:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Promise: with shuffle="streams" the processes of a run together read each byte of the dataset
-about once per epoch, and each record exactly once, for any number of processes."""
+about once per epoch, and each record exactly once, for any number of processes; and no process
+reads a byte twice."""
 
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import subprocess
@@ -17,18 +19,21 @@ from servers.object_server import ObjectServer
 
 import headrace as hr
 
-SHARDS, EACH = 64, 8
+SHARDS, EACH, EPOCHS = 64, 8, 4
 PROGRAM = """
 import json, sys
 import headrace as hr
 from headrace import transforms as T
 
-path, rank, world = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+path, rank, world, epochs = sys.argv[1], *map(int, sys.argv[2:])
+hr.remote.configure(hedge=False, stall_seconds=120, least_rate=0)  # no request is sent again
 loader = hr.Loader(
     path, [T.CenterCrop(8)], batch_size=16, threads=1, seed=3,
     shuffle="streams", shard=(rank, world), last_batch="keep",
 )
-labels = [int(label) for batch in loader for label in batch["label"]]
+labels = [
+    [int(label) for batch in loader for label in batch["label"]] for _ in range(epochs)
+]
 loader.close()
 print(json.dumps(labels))
 """
@@ -75,23 +80,25 @@ def test_processes_read_each_byte_about_once(
         opened = len(server.requests)
         ranks = [
             subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, path, str(rank), str(world)],
+                [sys.executable, "-c", PROGRAM, path, str(rank), str(world), str(EPOCHS)],
                 stdout=subprocess.PIPE,
                 env=dict(os.environ),
             )
             for rank, path in enumerate(paths)
         ]
-        labels = [label for each in ranks for label in json.loads(each.communicate()[0])]
+        labels = [json.loads(each.communicate()[0]) for each in ranks]
         asked = server.requests[opened:]
         total = sum(map(len, shards.values()))
-    assert sorted(labels) == list(range(SHARDS * EACH))
-    # Which bytes went to which rank. A rank that reads ahead into its next epoch, whose bytes are
-    # the same, is not counted; two ranks reading the same bytes are.
+    for epoch in zip(*labels, strict=True):
+        assert sorted(itertools.chain(*epoch)) == list(range(SHARDS * EACH))
+    # Which bytes went to which rank: the same ones in all epochs.
     went = {path: bytearray(len(data)) for path, data in server.objects.items()}
+    sent = 0  # in all epochs, including what is read ahead of the one after them
     for request in asked:
         if request.path not in went or request.headers["range"] == "bytes=0-4095":
             continue  # requests when opening: whether the pattern is a file, the version of a shard
         first, last = map(int, request.headers["range"].removeprefix("bytes=").split("-"))
         went[request.path][first : last + 1] = b"\1" * (last + 1 - first)
-    sent = sum(sum(each) for each in went.values())
-    assert 0.8 * total <= sent <= most * total
+        sent += last + 1 - first
+    assert 0.8 * total <= sum(map(sum, went.values())) <= most * total
+    assert sent <= (EPOCHS + 1) * most * total
