@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from headrace.workers.lent_rows import Lost, Made, Rows, Work, rows_of
+from headrace.workers.lent_rows import Failed, Lost, Made, Rows, Work, rows_of
 from PIL import Image
 from timing import PATIENCE, with_attempts
 
@@ -59,8 +59,8 @@ class Makers:
                 whim = self.draws.choice(self.whims)
                 if whim == "n":  # nothing
                     continue
-                if whim == "d":
-                    self.made.put((token, Lost("killed")))
+                if whim in "df":
+                    self.made.put((token, Lost("killed") if whim == "d" else Failed("no storage")))
                     continue
                 made = rows_of(engine, rows)._replace(carried=self.carried * rows.size)
                 self.made.put((token, made))
@@ -151,7 +151,7 @@ def told(loader: hr.Loader) -> list[Any]:
     return [{**bad, "file": os.path.basename(bad["file"])} for bad in loader.quarantine]
 
 
-@pytest.mark.parametrize("whims", ["o", "ooodn2"])
+@pytest.mark.parametrize("whims", ["o", "ooodfn2"])
 @pytest.mark.parametrize(
     "given",
     [

@@ -61,6 +61,10 @@ const ErrorCode kUnexpected{
 
 }  // namespace
 
+bool may_succeed_elsewhere(const RowFailure& failure) {
+  return (failure.fatal && !is_bad_record(failure.error)) || failure.error.code == &kOutOfMemory;
+}
+
 void add_place(Error& error, const Source& source, int64_t record) {
   error.where.record = record;
   if (!error.where.file.empty()) return;

@@ -40,6 +40,10 @@ struct RowFailure {
 // fail for lack of memory.
 using RowFailures = std::list<RowFailure>;
 
+// Whether another machine may be able to make the row: its storage or its setup failed rather than
+// a record, or the system refused memory.
+bool may_succeed_elsewhere(const RowFailure& failure);
+
 struct BadRecord {
   int64_t epoch = 0, position = 0, record = 0;
   std::string key;

@@ -278,6 +278,11 @@ RowsResult Engine::make_rows(const RowsRequest& wanted, const BatchRows::Memory&
                   .remarks = report.remarks,
                   .stages = report.stages,
                   .seconds = report.seconds};
+  for (RowFailure& failure : made.failures) {
+    if (!may_succeed_elsewhere(failure)) continue;
+    add_place(failure.error, *task.source, failure.record);
+    throw Exception(std::move(failure.error));
+  }
   const bool fatal = std::ranges::any_of(made.failures, &RowFailure::fatal);
   if (!fatal && !task.plan->batch_steps().empty()) {
     Result<void> done = builder.run_batch_steps(0, builder.rows(), task.seed);

@@ -73,7 +73,8 @@ class Engine final : public PoolClient {
   Batch make(int64_t epoch, int64_t batch);
 
   // Makes rows of a batch for another engine, on the calling thread; `memory` is called once per
-  // output.
+  // output. Throws if a failure may be this machine's (may_succeed_elsewhere): that engine then
+  // makes the rows.
   RowsResult make_rows(const RowsRequest& rows, const BatchRows::Memory& memory);
   // Rows that other engines make for this one; callable from any thread. See OpenBatches.
   std::optional<LentRows> rows_ahead(int most, double patience_seconds);

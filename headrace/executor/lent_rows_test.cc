@@ -235,6 +235,48 @@ TEST(LentRowsTest, AFatalErrorInAnotherProcessIsRaisedAtItsBatch) {
   }
 }
 
+// The engine that lends them decides whether the run ends, after reading the records itself.
+TEST(LentRowsTest, RowsAreNotMadeWhereTheStorageFails) {
+  const auto source = std::make_shared<Numbers>(kRecords, std::set<int64_t>{33});
+  for (const OnError on_error : {OnError::kRaise, OnError::kSkip, OnError::kSubstitute}) {
+    BadRecords bad(1000, 1, {});
+    const EngineOptions options = options_of(source, {}, on_error, false);
+    const std::vector<Output> outputs = options.task.plan->outputs();
+    Engine maker(options, bad);
+    const auto codes = [&] {
+      std::string found;
+      for (int64_t batch = 0; batch < options.task.layout.batches(); ++batch) {
+        LentRows rows;
+        rows.batch = batch;
+        rows.count = static_cast<int>(options.task.layout.range(batch).size());
+        try {
+          const RowsResult made = made_by(maker, outputs, rows).made;
+          for (const RowFailure& each : made.failures) found += each.error.code->id;
+        } catch (const Exception& error) {
+          found += "thrown " + std::string(error.error().code->id);
+        }
+      }
+      return found;
+    };
+    source->outage = false;
+    EXPECT_EQ(codes(), kPlanted.id);
+    source->outage = true;
+    EXPECT_EQ(codes(), "thrown " + std::string(kPlantedStorage.id));
+  }
+}
+
+TEST(LentRowsTest, RowsAreNotMadeWhereTheSystemRefusesMemory) {
+  try {
+    throw std::bad_alloc();
+  } catch (const std::exception&) {
+    RowFailure failure{.error = error_from_current_exception(), .action = "skipped"};
+    EXPECT_TRUE(is_bad_record(failure.error));
+    EXPECT_TRUE(may_succeed_elsewhere(failure));
+    failure.error.code = &kPlanted;
+    EXPECT_FALSE(may_succeed_elsewhere(failure));
+  }
+}
+
 TEST(LentRowsTest, RowsOfAnotherLoaderOfTheProcessAreNotTaken) {
   const SourcePtr source = std::make_shared<Numbers>(kRecords);
   BadRecords bad(0, 0, {}), also_bad(0, 0, {});

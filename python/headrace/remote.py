@@ -104,6 +104,14 @@ def configure(
     return before
 
 
+def changed_options() -> dict[str, Any]:
+    """Arguments of configure() that give another process the options of this one. They may contain
+    secrets: in ``headers``, and in the user part of an endpoint.
+    """
+    defaults = _as_dict(_core.RemoteOptions())
+    return {name: value for name, value in configure().items() if value != defaults[name]}
+
+
 def _as_dict(options: _core.RemoteOptions) -> dict[str, Any]:
     names = (*_COUNTS, *_SECONDS, "least_rate", *_SWITCHES, *_TEXTS, "addressing")
     out = {name: getattr(options, name) for name in names}

@@ -115,6 +115,31 @@ def test_the_number_of_actors_follows_the_cluster(
     wait_until_gone()
 
 
+def test_actors_leave_the_cpus_of_this_machine_to_the_trainer(
+    cluster: Any, photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`cpus="auto"` without `resources`."""
+    import ray
+    from ray._private.state import available_resources_per_node
+
+    def free() -> dict[str, float]:
+        return {node: has.get("CPU", 0) for node, has in available_resources_per_node().items()}
+
+    monkeypatch.setattr("headrace.ray.actors._AGAIN", 0.2)
+    here = ray.get_runtime_context().get_node_id()
+    with one_more_node(cluster, cpus=2, resources={}):
+        pool = hr.ray.pool(cpus="auto", offload="always")
+        with hr.Loader(photos, STEPS, **GIVEN, workers=pool) as loader:
+            next(iter(loader))
+            wait_for_actors(loader, 3)
+            end = time.monotonic() + PATIENCE
+            while sum(free().values()) != 1:  # known a moment later
+                assert time.monotonic() < end, free()
+                time.sleep(0.1)
+            assert free()[here] == 1
+        wait_until_gone()
+
+
 class Trainer(threading.Thread):
     """One rank: repeats the same epochs until it is stopped, and reports the batches."""
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Hashable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from headrace.errors import declare
+from headrace.errors import StorageError, declare
 from headrace.log import WARNING, log
 from headrace.ray.maker import Maker
 from headrace.ray.parcel import packed
+from headrace.ray.share import needs, share
 from headrace.sources.recipe import current_folder
-from headrace.workers.lent_rows import OTHER_BATCHES, TOO_LARGE, Lost, Made, Rows, Work
+from headrace.workers.lent_rows import OTHER_BATCHES, TOO_LARGE, Failed, Lost, Made, Rows, Work
 
 _NO_RAY = declare(
     "HR0838",
@@ -28,10 +29,11 @@ _NO_RAY = declare(
 _DIE = declare(
     "HR0840",
     "config",
-    "remote workers die before producing any rows",
-    "Actors that die are replaced. If many consecutive actors die without producing rows, "
-    "something is wrong on their machines: too little memory, a missing package, a library that "
-    "crashes. The reason is in Ray's logs (/tmp/ray/session_latest/logs).",
+    "remote workers fail before producing any rows",
+    "Actors that die, or whose storage fails, are replaced. If many consecutive actors do so "
+    "without producing rows, something is wrong on their machines: too little memory, a missing "
+    "package, a library that crashes, a storage that only this machine can read. The reason is in "
+    "Ray's logs (/tmp/ray/session_latest/logs).",
 )
 
 # CPU seconds per byte in other processes of this machine: for Ray to receive rows from another
@@ -42,7 +44,11 @@ _PARCEL = 0.5  # fraction of an object store that arrays in memory may fill
 _A_TIME = 2  # requests per actor: one in progress, one queued
 _FETCH = 10.0  # time limit in seconds for objects that are on this machine already
 _AGAIN = 30.0  # seconds between checks of the cluster's CPUs
+# Seconds that an actor may wait for a free CPU that was counted; setting up a runtime_env, which
+# Ray does first, takes at most so long by default.
+_UNPLACED = 600.0
 _DEATHS = 20  # consecutive deaths of actors that had not made a row
+_NODE = "ray.io/node-id"  # Ray's label
 
 
 class Wanted(Protocol):
@@ -60,6 +66,13 @@ class Wanted(Protocol):
     def runtime_env(self) -> dict[str, Any]: ...
 
 
+class _Starting(NamedTuple):
+    number: int
+    actor: Any
+    node: Any  # the reference to its node's id, which is known once Ray has placed it
+    since: float
+
+
 class Actors:
     """See headrace.workers.lent_rows.Makers."""
 
@@ -73,9 +86,8 @@ class Actors:
         self._ray = ray
         self._wanted = wanted
         self._actors: dict[int, Any] = {}  # ready actors, by number
-        self._starting: dict[
-            Any, tuple[int, Any]
-        ] = {}  # starting actors, by the reference to their probe's answer
+        self._starting: dict[Any, _Starting] = {}  # by the reference to their probe's answer
+        self._draining: set[int] = set()  # ready actors that get no new requests
         self._asked: dict[Any, int] = {}  # number of the actor, by the reference to its answer
         self._load: Counter[int] = Counter()
         self._near: set[int] = set()  # actors on this machine
@@ -87,6 +99,7 @@ class Actors:
         self._deaths = 0  # consecutive deaths before any row
         self._work: Work | None = None
         self._here = ""  # the id of this machine's node
+        self._avoids_here = False
         self._parcel: Any = None  # its reference in the object store
         self._store = 0  # bytes of the smallest object store
         self._facts: dict[str, str] = {}
@@ -139,64 +152,108 @@ class Actors:
         if self._wanted.cpus != "auto":
             self._target = int(self._wanted.cpus)
         else:
-            others = [node for node in nodes if node["NodeID"] != self._here] or nodes
-            total = sum(node["Resources"].get("CPU", 0) for node in others)
-            free = self._ray.available_resources().get("CPU", 0)
-            own = len(self._actors) + len(self._starting)
-            ranks = self._work.terms().world_size
-            share = min(total / ranks, own + free / ranks)
-            self._target = int(share / max(self._wanted.cpus_per_actor, 0.01))
-        for _ in range(self._target - len(self._actors) - len(self._starting)):
+            from ray._private.state import available_resources_per_node  # a DeveloperAPI
+
+            self._drop_unplaced()
+            others = [node for node in nodes if node["NodeID"] != self._here]
+            self._avoids_here = bool(others)
+            free = available_resources_per_node()
+            self._target = share(
+                [node["Resources"] for node in others or nodes],
+                [free.get(node["NodeID"], {}) for node in others or nodes],
+                needs(self._wanted.cpus_per_actor, self._wanted.resources),
+                len(self._actors.keys() - self._misplaced()) + len(self._starting),
+                self._work.terms().world_size,
+            )
+        self._adjust()
+
+    def _misplaced(self) -> set[int]:
+        """Actors that started on this machine when the cluster had no other."""
+        return self._near if self._avoids_here else set()
+
+    def _drop_unplaced(self) -> None:
+        """Ends actors whose CPUs others use: Ray would queue them forever, and an autoscaler would
+        start machines for them.
+        """
+        for answer, one in list(self._starting.items()):
+            if time.monotonic() - one.since < _UNPLACED:
+                continue
+            if not self._ray.wait([one.node], timeout=0)[0]:
+                self._ray.kill(self._starting.pop(answer).actor)
+
+    def _adjust(self) -> None:
+        """Starts missing actors, or ends surplus ones, first those that are not ready. A busy actor
+        ends with its last answer.
+        """
+        able = sorted(
+            self._actors.keys() - self._misplaced(),
+            key=lambda number: (number in self._draining, -self._load[number], number),
+        )
+        surplus = max(0, len(able) + len(self._starting) - self._target)
+        for answer in list(self._starting)[::-1][:surplus]:
+            self._ray.kill(self._starting.pop(answer).actor)
+        able = able[: self._target]
+        self._draining = self._actors.keys() - set(able)
+        for number in list(self._draining):
+            self._end_if_drained(number)
+        for _ in range(self._target - len(able) - len(self._starting)):
             self._start()
-        for number in list(self._actors)[self._target :]:
-            if not self._load[number]:
-                self._end(number)
+
+    def _end_if_drained(self, number: int) -> None:
+        if number in self._draining and not self._load[number]:
+            self._draining.remove(number)
+            self._ray.kill(self._actors.pop(number))
 
     def _start(self) -> None:
         if self._closed:
             return
         assert self._work is not None
-        maker = self._ray.remote(Maker).options(**self._options)
+        options = dict(self._options)
+        if self._avoids_here:
+            options["label_selector"] = {_NODE: f"!{self._here}"}
+        maker = self._ray.remote(Maker).options(**options)
         actor = maker.remote([self._parcel], current_folder())
-        answer = actor.facts.remote(self._work.terms())
-        self._starting[answer] = self._next, actor
+        answer, node = actor.facts.remote(self._work.terms()), actor.node.remote()
+        self._starting[answer] = _Starting(self._next, actor, node, time.monotonic())
         self._next += 1
 
-    def _end(self, number: int) -> None:
-        actor = self._actors.pop(number)
-        self._ray.kill(actor)
-
     def _lose(self, number: int, failure: Exception) -> None:
-        """Replaces an actor that died."""
+        """Replaces a ready actor that died or failed."""
+        self._draining.discard(number)
         if self._actors.pop(number, None) is not None:
             self._replace(number, failure)
 
     def _replace(self, number: int, failure: Exception) -> None:
         self._died += 1
-        log(WARNING, "worker", f"remote worker {number} died, and is replaced: {failure}")
+        log(WARNING, "worker", f"remote worker {number} is replaced: {failure}")
         self._deaths = 0 if number in self._made else self._deaths + 1
         if self._deaths == _DEATHS:
             raise _DIE.error(f"{_DEATHS} of them, the last: {failure}")
-        self._start()
+        self._adjust()
 
     def _check(self, answer: Any) -> None:
         """Accepts an actor whose probe has answered. Raises ConfigError HR0837 if it would make
         other bytes.
         """
         assert self._work is not None
-        number, actor = self._starting.pop(answer)
+        number, actor, node, _ = self._starting.pop(answer)
         errors = self._ray.exceptions
         try:
-            found = self._ray.get(answer)
+            found, place = self._ray.get([answer, node])
         except errors.RayTaskError as failure:
-            raise _cause(failure) from None
+            cause = _cause(failure)
+            if not isinstance(cause, StorageError | MemoryError):
+                raise cause from None
+            self._ray.kill(actor)
+            self._replace(number, cause)
+            return
         except errors.RayError as failure:
             self._replace(number, failure)
             return
         for what, value in self._facts.items():
             if found[what] != value:
                 raise OTHER_BATCHES.error(f"{what}: {found[what]} there, {value} here")
-        if found["node"] == self._here:
+        if place == self._here:
             self._near.add(number)
         self._actors[number] = actor
 
@@ -210,18 +267,19 @@ class Actors:
                 list(self._starting), num_returns=len(self._starting), timeout=0
             )
             for answer in ready:
-                self._check(answer)
-        return len(self._actors)
+                if answer in self._starting:  # not ended as surplus meanwhile
+                    self._check(answer)
+        return len(self._actors) - len(self._draining)
 
     def room(self) -> int:
         return self._room
 
     def ask(self, rows: Rows, again: bool) -> Hashable | None:
         most = _A_TIME + again
-        able = [number for number in self._actors if self._load[number] < most]
+        able = [n for n in self._actors.keys() - self._draining if self._load[n] < most]
         if not able:
             return None
-        number = min(able, key=self._load.__getitem__)
+        number = min(able, key=lambda number: (self._load[number], number))
         answer: Hashable = self._actors[number].make.remote(tuple(rows))
         self._asked[answer] = number
         self._load[number] += 1
@@ -241,16 +299,24 @@ class Actors:
                 f"Ray's processes on this machine have ended ({failure})",
                 hint="Ray will end this process, too: start it again from its checkpoint",
             ) from None
-        return [(answer, self._answer(answer)) for answer in ready]
+        out: list[tuple[Hashable, Made | Exception]] = []
+        for answer in ready:
+            number = self._asked.pop(answer)
+            self._load[number] -= 1
+            out.append((answer, self._answer(answer, number)))
+            self._end_if_drained(number)
+        return out
 
-    def _answer(self, answer: Any) -> Made | Exception:
-        number = self._asked.pop(answer)
-        self._load[number] -= 1
+    def _answer(self, answer: Any, number: int) -> Made | Exception:
         errors = self._ray.exceptions
         try:
             arrays, report = self._ray.get(answer, timeout=_FETCH)
         except errors.RayTaskError as failure:
-            return _cause(failure)
+            cause = _cause(failure)
+            if number in self._actors:
+                self._ray.kill(self._actors[number])
+            self._lose(number, cause)
+            return Failed(str(cause))
         except errors.RayError as failure:
             if isinstance(failure, (errors.RayActorError, errors.WorkerCrashedError)):
                 self._lose(number, failure)
@@ -265,7 +331,7 @@ class Actors:
 
     def counters(self) -> dict[str, Any]:
         return {
-            "actors": len(self._actors),
+            "actors": len(self._actors) - len(self._draining),
             "starting": len(self._starting),
             "died": self._died,
             "target": self._target,
@@ -277,10 +343,11 @@ class Actors:
         if self._lost:
             return
         if self._ray.is_initialized():
-            for actor in [*self._actors.values(), *(actor for _, actor in self._starting.values())]:
+            for actor in [*self._actors.values(), *(one.actor for one in self._starting.values())]:
                 self._ray.kill(actor)
         self._actors.clear()
         self._starting.clear()
+        self._draining.clear()
         self._asked.clear()
         self._parcel = None
 

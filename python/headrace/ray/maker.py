@@ -39,10 +39,14 @@ class Maker:
         return self._loader.assembly.engine()
 
     def facts(self, terms: Terms) -> dict[str, str]:
-        """Facts that must be equal in the requesting process, and the "node" of the actor."""
+        """Facts that must be equal in the requesting process."""
+        return facts(self._engine(terms))
+
+    def node(self) -> str:
+        """The id of the node on which it runs."""
         import ray
 
-        return {**facts(self._engine(terms)), "node": ray.get_runtime_context().get_node_id()}
+        return str(ray.get_runtime_context().get_node_id())
 
     def make(self, rows: tuple[Any, ...]) -> tuple[Any, ...]:
         """Byte arrays by output, and the report."""

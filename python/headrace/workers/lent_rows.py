@@ -84,6 +84,11 @@ class Lost(Exception):
     """Raised when the maker is gone; another one may be used."""
 
 
+class Failed(Exception):
+    """Raised when the maker could not make the rows. This process makes them, and finds out whether
+    the run ends."""
+
+
 class Makers(Protocol):
     """Processes that make rows. Only ``answers`` blocks."""
 
@@ -94,7 +99,8 @@ class Makers(Protocol):
         """Sends a request; returns the answer's key, or None if no maker can take more now."""
 
     def answers(self, seconds: float) -> list[tuple[Hashable, Made | Exception]]:
-        """The answers so far; waits up to this long for the first one. Lost: its maker is gone."""
+        """The answers so far; waits up to this long for the first one. Other exceptions than Lost
+        and Failed end the use of makers."""
 
     def live(self) -> int:
         """The number of makers that accept requests."""
@@ -127,7 +133,7 @@ class Work(NamedTuple):
 
 
 def rows_of(engine: _core.Loader, rows: Rows) -> Made:
-    """Makes the rows in this process."""
+    """Makes the rows in this process. Raises if the storage fails, or memory is refused."""
     arrays = [np.empty(rows.size * each, np.uint8) for each in _core.row_bytes(engine)]
     place = rows.epoch, rows.batch, rows.first, rows.size
     begin = time.perf_counter()
@@ -349,7 +355,7 @@ class LentRows:
             return
         if isinstance(answer, Exception):
             self._return(part)
-            if not isinstance(answer, Lost):
+            if not isinstance(answer, Lost | Failed):
                 raise answer
             return
         try:
