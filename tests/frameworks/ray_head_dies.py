@@ -2,7 +2,8 @@
 """A trainer whose Ray head is killed in mid-epoch: `ray_head_dies.py FOLDER gcs|node`.
 
 gcs: the head's control service alone. node: its raylet, too, which carries this process's objects.
-Prints JSON: whether the batches are right, the longest wait, seconds that close() took.
+Prints "killed", then JSON: whether the batches are right, the longest wait, seconds that close()
+took.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ with two_nodes() as nodes:
             head = {nodes.head_node.all_processes[name][0].process.pid for name in names}
             for process in map(psutil.Process, head):
                 process.kill()
+            print("killed", flush=True)
         time.sleep(0.3)  # a training step; several pass before the failure is noticed
         begin = time.perf_counter()
     end = time.monotonic() + 120
