@@ -53,6 +53,6 @@ def check_whole_batches(dataloader: Any, collate: str) -> None:
         alike = False
     if not alike:
         raise REFUSED.error(
-            f"the batch that its dataset returns for the indices {indices} is not its stacked records",
+            f"what its dataset returns for the indices {indices} is not the stacked records",
             hint=_HINT,
         )
