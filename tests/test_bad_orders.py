@@ -76,6 +76,48 @@ def test_weights_below_a_millionth_have_distinct_states(tiny: float) -> None:
     drawn(-0.0 * weights + other).load_state_dict(drawn(other).state_dict())
 
 
+BY_LENGTH: dict[str, Callable[[Any], Any]] = {
+    "buckets": lambda lengths: hr.sampling.buckets(lengths, batch_size=4),
+    "budget": lambda lengths: hr.sampling.budget(lengths, total=100),
+    "second budget": lambda lengths: hr.sampling.budget((np.ones(60), lengths), total=(100, 100)),
+}
+
+
+@pytest.mark.parametrize("name", BY_LENGTH)
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        (-1, "HR0724.*record 7 has a length of -1"),
+        (-0.5, "HR0724.*record 7 has a length of -0.5"),
+        (-(2**62), "HR0724.*record 7 has a length of -4611686018427387904|-4.6"),
+        (NAN, "HR0150.*got nan for record 7"),
+        (INF, "HR0150.*got inf for record 7"),
+        (1e300, "HR0150.*got 1e.300 for record 7"),
+    ],
+    ids=str,
+)
+def test_lengths_that_are_none_are_refused_with_their_record(
+    name: str, bad: Any, text: str
+) -> None:
+    lengths = [3, *[5] * 6, bad, *[9] * 52]
+    with pytest.raises(hr.ConfigError, match=text):
+        loader(batch_size=None, sampler=BY_LENGTH[name](lengths))
+    source = hr.records(x=np.arange(60), length=np.array(lengths))
+    with pytest.raises(hr.ConfigError, match=text):
+        hr.Loader(source, sampler=hr.sampling.buckets("length", batch_size=4), batch_size=4)
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 99], ids=["zero", "too small", "too large"])
+def test_wrong_lengths_only_change_which_records_share_a_batch(wrong: int) -> None:
+    lengths = np.random.default_rng(3).integers(2, 20, 60)
+    lengths[::7] = wrong
+    for name, make in BY_LENGTH.items():
+        size = 4 if name == "buckets" else None
+        run = loader(batch_size=size, sampler=make(lengths))
+        drawn = [batch.x for batch in run]
+        assert sorted(np.concatenate(drawn)) == list(range(60))
+
+
 @pytest.mark.parametrize(
     "make",
     [

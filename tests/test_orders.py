@@ -7,6 +7,7 @@ The orders come from the registry, with each switch and each choice; a new one i
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import subprocess
 import sys
@@ -156,6 +157,21 @@ def test_every_state_resumes_on_every_number_of_ranks(name: str, world: int) -> 
         assert got == taken[step], step
 
 
+@pytest.mark.parametrize("world", [1, 2, 3])
+@pytest.mark.parametrize("name", CALLS)
+def test_a_resumed_run_has_the_rest_of_its_epoch_and_the_next_one(name: str, world: int) -> None:
+    taken, states = whole(name)
+    half = len(taken) // EPOCHS
+    for step in {1, half // 2, half - 1}:
+        parts = []
+        for rank in range(world):
+            with loader(name, rank, world) as each:
+                each.load_state_dict(json.loads(states[step]))
+                parts.append([batch for _ in range(EPOCHS) for batch in batches(each)])
+        got = [[n for piece in pieces for n in piece] for pieces in zip(*parts, strict=True)]
+        assert got == taken[step:], step
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_orders_differ_between_epochs_and_seeds(name: str) -> None:
     taken, _ = whole(name)
@@ -273,6 +289,23 @@ def test_steps_per_epoch_do_not_depend_on_the_number_of_records() -> None:
     drawn = np.concatenate([batch.number for _ in range(17) for batch in run])
     counts = np.bincount(drawn, minlength=RECORDS)
     assert counts.max() - counts.min() <= 1  # 17 x 192 = 32 x 102
+
+
+@pytest.mark.parametrize("world", [2, 3, 5, 7])
+@pytest.mark.parametrize("size", [1, 3, 10])
+def test_an_endless_epoch_suits_any_number_of_ranks(world: int, size: int) -> None:
+    def run(shard: tuple[int, int], **sizes: int) -> hr.Loader:
+        order = hr.sampling.repeat()
+        return hr.Loader(SOURCE, sampler=order, shuffle=True, fields="number", shard=shard, **sizes)
+
+    def first(of: hr.Loader) -> list[list[int]]:
+        return list(itertools.islice(batches(of), 2 * RECORDS // (size * world) + 1))
+
+    ranks = [first(run((rank, world), batch_size=size)) for rank in range(world)]
+    got = [[n for piece in pieces for n in piece] for pieces in zip(*ranks, strict=True)]
+    assert got == first(run((0, 1), global_batch_size=size * world))
+    drawn = [number for batch in got for number in batch]
+    assert sorted(drawn[:RECORDS]) == sorted(drawn[RECORDS : 2 * RECORDS]) == list(range(RECORDS))
 
 
 def test_an_endless_epoch_resumes_beyond_any_pass() -> None:

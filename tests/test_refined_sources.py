@@ -13,6 +13,7 @@ import pytest
 from conftest import files_of
 
 import headrace as hr
+from headrace import transforms as T
 
 RNG = np.random.default_rng(3)
 SCORE = RNG.random(60)
@@ -207,6 +208,31 @@ def test_a_bad_image_has_no_size(pictures: Path, tmp_path: Path) -> None:
     src = hr.open(tmp_path)
     assert src.sizes()[0].tolist() == [-1, -1] and src.lengths("image")[0] == -1
     assert src.sizes()[1].min() > 0
+
+
+def test_a_bad_image_in_batches_of_similar_size_is_left_to_on_error(
+    pictures: Path, tmp_path: Path
+) -> None:
+    for number, good in enumerate(files_of(pictures)[:8]):
+        (tmp_path / f"{number}{good.suffix}").write_bytes(good.read_bytes())
+    (tmp_path / "8.png").write_bytes(b"\x89PNG\r\n\x1a\n broken")
+    src, steps = hr.open(tmp_path), [T.Resize((8, 8))]
+    lengths = src.lengths("image")
+    assert lengths[8] == -1
+    orders = {
+        "buckets": lambda given: hr.sampling.buckets(given, batch_size=4),
+        "budget": lambda given: hr.sampling.budget(given, total=4.0 * lengths.max()),
+    }
+    for order in orders.values():
+        options = {"global_batch_size": 4} if order is orders["buckets"] else {}
+        run = hr.Loader(
+            src, steps, sampler=order("image"), on_error="skip", fields=("id", "image"), **options
+        )
+        assert sorted(np.concatenate([batch.id for batch in run])) == list(range(8))
+        with pytest.raises(hr.DataError):
+            list(hr.Loader(src, steps, sampler=order("image"), **options))
+        with pytest.raises(hr.ConfigError, match=r"HR0724.*record 8 has a length of -1"):
+            hr.Loader(src, steps, sampler=order(lengths), **options)
 
 
 def doubled(record: Any) -> dict[str, Any]:

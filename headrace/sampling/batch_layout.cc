@@ -57,7 +57,7 @@ BatchLayout::BatchLayout(int64_t positions, int64_t global_batch, int rank, int 
                          " is not a multiple of the " + std::to_string(group) +
                          " that a transform mixes");
   }
-  const int64_t left = positions % global_batch;
+  const int64_t left = positions < kEndless ? positions % global_batch : 0;
   if (last == LastBatch::kKeep && left > 0 && groups_in(left) < world_size) {
     raise(kEmptyRank,
           std::to_string(left) + " records" +

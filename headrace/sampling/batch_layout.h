@@ -17,6 +17,10 @@
 
 namespace headrace {
 
+// Positions of an epoch without an end: integers that a double holds exactly, because states are
+// JSON. Its last batch is never reached.
+constexpr int64_t kEndless = int64_t{1} << 53;
+
 enum class LastBatch : uint8_t {
   kKeep,  // the remainder, split over the ranks as evenly as possible
   kDrop,  // dropped
@@ -39,7 +43,8 @@ struct BatchRange {
 class BatchLayout {
  public:
   // Throws HR0720 if the ranks do not divide the global batch but must, or outnumber its records;
-  // HR0721 if the kept last batch has fewer groups than there are ranks (a rank would have none);
+  // HR0721 if the kept last batch has fewer groups than there are ranks (a rank would have none)
+  // and positions are fewer than kEndless;
   // HR0723 if a rank's batch is not a multiple of the group.
   BatchLayout(int64_t positions, int64_t global_batch, int rank, int world_size, LastBatch last,
               int64_t group = 1, Uneven uneven = Uneven::kNo);

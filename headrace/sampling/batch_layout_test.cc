@@ -108,6 +108,24 @@ TEST(BatchLayout, PaddedSlicesHaveEqualSizesAndTheirValidRowsAreTheBatch) {
   }
 }
 
+// The end of such an epoch is never reached, so it may have any remainder.
+TEST(BatchLayout, AnEndlessEpochHasAnyNumberOfRanks) {
+  for (const int64_t group : {1, 2}) {
+    for (const int world : {1, 2, 3, 5, 7, 8, 1000}) {
+      const int64_t global_batch = 3 * group * world;
+      for (int rank = 0; rank < std::min(world, 8); ++rank) {
+        const BatchLayout layout(kEndless, global_batch, rank, world, LastBatch::kKeep, group);
+        for (const int64_t batch : {int64_t{0}, int64_t{1} << 30, kEndless / global_batch - 1}) {
+          const BatchRange range = layout.range(batch);
+          EXPECT_EQ(range.begin, batch * global_batch + rank * 3 * group);
+          EXPECT_EQ(range.size(), 3 * group);
+        }
+      }
+    }
+  }
+  EXPECT_THROW(BatchLayout(kEndless - 1, 10, 0, 10, LastBatch::kKeep), Exception);
+}
+
 TEST(BatchLayout, RejectsABatchThatSplitsGroups) {
   EXPECT_THROW(BatchLayout(100, 30, 0, 1, LastBatch::kKeep, 4), Exception);
   EXPECT_THROW(BatchLayout(100, 24, 0, 4, LastBatch::kKeep, 4), Exception);

@@ -6,15 +6,16 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "headrace/base/error.h"
 #include "headrace/sampling/sampler.h"
 #include "headrace/sampling/sampler_record.h"
 
 namespace headrace {
 
-extern const ErrorCode kNoLengths;
+// Throws HR0724 if there are no lengths, or one is negative: in 1/parts of the user's unit.
+void check_lengths(std::span<const int64_t> lengths, int64_t parts);
 
 // For each row the record placed there, of `rows` records that are sorted by cost. Uses bit
 // reversal, as in van der Corput's sequence: neighboring rows are far apart in cost, so the slices
@@ -35,9 +36,9 @@ inline std::vector<int64_t> balanced_rows(int64_t rows, int64_t turn) {
 // Each record once, in a permuted order. Every `pool` batches are sorted by length and divided into
 // batches of `batch` positions, whose order is then permuted; rows of each are ordered so that
 // ranks' slices have similar cost (balanced_rows()). So batches are still random, and the remainder
-// at the epoch's end is a random subset. REQUIRES: batch >= 1, pool >= 1. Throws HR0724 if there
-// are no lengths.
-SamplerPtr buckets(std::vector<int64_t> lengths, int64_t batch, int64_t pool);
+// at the epoch's end is a random subset. Lengths are in 1/parts of the user's unit. REQUIRES: batch
+// >= 1, pool >= 1. Throws as check_lengths().
+SamplerPtr buckets(std::vector<int64_t> lengths, int64_t batch, int64_t pool, int64_t parts = 1);
 
 // Limit of a batch in one measure: the number of its records times the longest of them is at most
 // `total`, in the measure's parts.
@@ -53,8 +54,8 @@ struct Budget {
 // records and the bucket of each batch are drawn once and are the same in every epoch, so all
 // epochs have the same number of batches, for all ranks, and any batch is found directly. Rows of a
 // batch are ordered so that ranks' slices have similar cost (balanced_rows()). REQUIRES: totals >=
-// 1, max_buckets >= 1, max_records >= 1, all measures have the same number of records. Throws
-// HR0724 if there are no lengths, HR0725 if a single record exceeds a budget.
+// 1, max_buckets >= 1, max_records >= 1, at least one budget, all measures have the same number of
+// records. Throws as check_lengths(), and HR0725 if a single record exceeds a budget.
 SamplerPtr within_budgets(std::vector<Budget> budgets, int64_t max_buckets,
                           int64_t max_records = INT64_MAX);
 // The same with one budget, whose lengths count units.

@@ -11,12 +11,14 @@
 
 namespace headrace {
 
-const ErrorCode kNoLengths{
-    "HR0724", ErrorKind::kConfig, "buckets without lengths",
-    "Buckets group records of similar length, so they need one length per record: numbers, or the "
-    "name of an integer or audio field."};
-
 namespace {
+
+const ErrorCode kBadLengths{
+    "HR0724", ErrorKind::kConfig, "missing or negative lengths",
+    "Batches of similar length need one length per record, 0 or more: numbers, or the name of an "
+    "integer, audio, image or text field. source.lengths(name) is -1 for a record whose header "
+    "cannot be read: leave such records out, or pass the field's name instead, which counts them "
+    "as 0 and leaves them to on_error=."};
 
 const uint64_t kRecordKey = hash_name("bucket records"), kBatchKey = hash_name("bucket batches"),
                kRowKey = hash_name("bucket rows");
@@ -95,8 +97,18 @@ class Buckets final : public Sampler {
 
 }  // namespace
 
-SamplerPtr buckets(std::vector<int64_t> lengths, int64_t batch, int64_t pool) {
-  if (lengths.empty()) raise(kNoLengths, "no lengths to sort by");
+void check_lengths(std::span<const int64_t> lengths, int64_t parts) {
+  if (lengths.empty()) raise(kBadLengths, "no lengths to sort by");
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const int64_t length = lengths[i];
+    if (length >= 0) continue;
+    const ParamValue value = parts == 1 ? ParamValue(length) : double(length) / double(parts);
+    raise(kBadLengths, "record " + std::to_string(i) + " has a length of " + text_of(value));
+  }
+}
+
+SamplerPtr buckets(std::vector<int64_t> lengths, int64_t batch, int64_t pool, int64_t parts) {
+  check_lengths(lengths, parts);
   return std::make_shared<Buckets>(std::move(lengths), batch, pool);
 }
 
@@ -130,7 +142,7 @@ const SamplerRecord kBuckets{
                 .minimum = 1}},
     .make = [](SamplerData data, const Arguments& arguments) -> SamplerPtr {
       return buckets(std::move(data.integers), arguments.integer("batch_size"),
-                     arguments.integer("pool"));
+                     arguments.integer("pool"), data.parts);
     }};
 const Register<SamplerRecord> registered_buckets(kBuckets);
 

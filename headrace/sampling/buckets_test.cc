@@ -62,6 +62,12 @@ TEST(Buckets, PadAtMostAQuarterAsMuchAsRandomBatches) {
   EXPECT_LT(sorted, random / 4);
 }
 
+TEST(Buckets, RejectANegativeLength) {
+  EXPECT_NO_THROW(buckets({5, 0, 3}, 2, 1));
+  EXPECT_THROW(buckets({5, 3, -1}, 2, 1), Exception);
+  EXPECT_THROW(buckets({}, 2, 1), Exception);
+}
+
 TEST(Buckets, AnyPositionEqualsThePositionInTheWholeOrder) {
   const SamplerPtr sampler = buckets(lognormal_lengths(3000), 32, 10);
   const std::vector<int64_t> order = epoch_of(*sampler, 1);

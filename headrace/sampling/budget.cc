@@ -40,6 +40,7 @@ std::string text_of_length(int64_t length, int64_t parts) {
 // Counts a length of zero as one.
 void check(Budget& budget) {
   std::vector<int64_t>& lengths = budget.measure.lengths;
+  check_lengths(lengths, budget.measure.parts);
   for (int64_t& length : lengths) length = std::max<int64_t>(length, 1);
   const auto longest = std::ranges::max_element(lengths);
   if (*longest <= budget.total) return;
@@ -220,9 +221,6 @@ class WithinBudgets final : public Sampler {
 }  // namespace
 
 SamplerPtr within_budgets(std::vector<Budget> budgets, int64_t max_buckets, int64_t max_records) {
-  if (budgets.empty() || budgets[0].measure.lengths.empty()) {
-    raise(kNoLengths, "no lengths to sort by");
-  }
   return std::make_shared<WithinBudgets>(std::move(budgets), max_buckets, max_records);
 }
 

@@ -127,6 +127,22 @@ TEST(Budget, RejectsARecordThatExceedsItAndABatchTooSmallForTheRanks) {
   EXPECT_THROW(within_budget({}, 10, 30), Exception);
 }
 
+TEST(Budget, RejectsANegativeLengthInAnyMeasure) {
+  const auto text = [](const std::vector<int64_t>& lengths, int64_t parts) -> std::string {
+    try {
+      within_budgets({{.measure = {.lengths = {1, 1, 1}}, .total = 10},
+                      {.measure = {.lengths = lengths, .parts = parts}, .total = 10}},
+                     30);
+    } catch (const Exception& refused) {
+      return refused.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(text({5, 0, 3}, 1), "");
+  EXPECT_NE(text({5, 3, -7}, 1).find("record 2 has a length of -7"), std::string::npos);
+  EXPECT_NE(text({5, -1500, 3}, 1000).find("record 1 has a length of -1.5"), std::string::npos);
+}
+
 TEST(Budget, ReportsTheUnitOfTheLengths) {
   const auto text = [](int64_t budget) {
     return within_budget({5, 3}, budget, 30, 1000)->description();

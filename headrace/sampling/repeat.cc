@@ -6,6 +6,7 @@
 
 #include "headrace/base/error.h"
 #include "headrace/base/random.h"
+#include "headrace/sampling/batch_layout.h"
 #include "headrace/sampling/sampler_record.h"
 
 namespace headrace {
@@ -17,9 +18,6 @@ const ErrorCode kNotRepeated{
     "another length. A sampler that sets the number of records per batch cannot be divided, "
     "because its epochs must end with a complete batch. Iterate over the loader again for the next "
     "epoch, or pass a different sampler to repeat()."};
-
-// Positions of an endless epoch: integers that a double holds exactly, because states are JSON.
-constexpr int64_t kEndless = int64_t{1} << 53;
 
 class Repeated final : public Sampler {
  public:

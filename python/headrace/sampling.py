@@ -49,6 +49,8 @@ class Records(Protocol):
 
     @property
     def engine(self) -> _core.Source: ...
+    @property
+    def schema(self) -> list[_core.Field]: ...
     def __len__(self) -> int: ...
     def column(self, name: str) -> np.ndarray[Any, Any]: ...
     def lengths(self, name: str) -> np.ndarray[Any, Any]: ...
@@ -313,12 +315,22 @@ def _labels(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
 
 
 def _lengths(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
-    return _in_parts(source.lengths(given) if isinstance(given, str) else given, source)
+    return _in_parts(_measured(given, source, source.lengths), source)
 
 
 def _durations(given: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]:
     """Durations of audio clips; for other fields, their values."""
-    return _in_parts(source.durations(given) if isinstance(given, str) else given, source)
+    return _in_parts(_measured(given, source, source.durations), source)
+
+
+def _measured(given: Any, source: Records, measure: Callable[[str], Any]) -> Any:
+    """The given lengths, or those of a field: 0 for records whose header cannot be read, which are
+    left to on_error=.
+    """
+    if not isinstance(given, str):
+        return given
+    has_headers = any(field.name == given and field.encoded for field in source.schema)
+    return np.maximum(measure(given), 0) if has_headers else measure(given)
 
 
 _PER_RECORD: Mapping[str, _PerRecord] = {
@@ -344,8 +356,12 @@ def _in_parts(lengths: Any, source: Records) -> tuple[np.ndarray[Any, Any], int]
     if array.dtype.kind != "f":
         return np.ascontiguousarray(array.astype(np.int64)), 1
     seconds = array.astype(np.float64)
-    if not (np.isfinite(seconds) & (np.abs(seconds) < 1e12)).all():
-        raise _NOT_INDICES.error("lengths must be finite numbers")
+    invalid = np.flatnonzero(~(np.abs(seconds) < 1e12))  # NaN too
+    if invalid.size:
+        raise _NOT_INDICES.error(
+            f"lengths must be finite numbers below 1e12 (got {seconds[invalid[0]]} for record "
+            f"{invalid[0]})"
+        )
     return np.ceil(seconds * _MICROSECONDS).astype(np.int64), _MICROSECONDS
 
 
