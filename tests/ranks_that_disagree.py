@@ -105,6 +105,39 @@ def checkpoint_on_one_rank() -> int:
     return run_of(made)
 
 
+def streamed(lengths: list[int]) -> hr.Loader:
+    """A loader of a stream that has these numbers of records, epoch by epoch."""
+
+    def numbers(epoch: int) -> object:
+        yield from ({"x": x} for x in range(lengths[epoch]))
+
+    return hr.Loader(hr.stream(numbers), global_batch_size=4)
+
+
+def stream_ends() -> int:
+    return run_of(streamed([odd(8, 40)]))
+
+
+def stream_tail() -> int:
+    return run_of(streamed([odd(10, 8)]))
+
+
+def stream_second_epoch() -> int:
+    made = streamed([12, odd(6, 7)])
+    return run_of(made) + run_of(made)
+
+
+def stream_in_a_collective() -> int:
+    """Rank 0 waits for rank 1 in a batch that rank 1 does not have."""
+    made = streamed([odd(8, 12)])
+    for number, _ in enumerate(made):
+        if dist.get_rank() == 1 or number < 2:
+            continue
+        while not STORES[0].check(["the end of rank 1"]):
+            threading.Event().wait(0.02)
+    return 0
+
+
 # Loaders that agree, in ways that could be taken for a disagreement.
 
 
@@ -246,6 +279,48 @@ def group_without_a_loader() -> int:
     return run_of(loader(seed=dist.get_rank()))
 
 
+def stream() -> int:
+    made = streamed([12, 10, 3])
+    return run_of(made) + run_of(made) + run_of(made)
+
+
+def stream_peek() -> int:
+    made = streamed([10, 7])
+    if dist.get_rank() == 0:
+        next(iter(made))
+        made.set_epoch(0)
+    dist.barrier()
+    return run_of(made) + run_of(made)
+
+
+def stream_slow() -> int:
+    """Rank 0 comes to the end when rank 1 no longer waits."""
+    made = streamed([8, 8])
+    done = 0
+    for _ in range(2):
+        for _ in made:
+            done += 1
+            if dist.get_rank() == 0 and done % 2 == 0:
+                dist.barrier()
+        if dist.get_rank() == 1:
+            dist.barrier()
+    return done
+
+
+def stream_again() -> int:
+    """An epoch that is longer when it is read again, on all ranks."""
+    lengths = [8]
+    made = streamed(lengths)
+    done = run_of(made)
+    lengths[0] = 16
+    made.set_epoch(0)
+    return done + run_of(made)
+
+
+def streams_of_one_line() -> int:
+    return sum(run_of(streamed([length])) for length in (8, 20, 3))
+
+
 RANK = [0, 1]
 
 
@@ -281,6 +356,8 @@ def run() -> None:
     except hr.ConfigError as error:
         result = f"{error.code}: " + " | ".join(str(error).splitlines())
     try:
+        if NAME == "stream_in_a_collective" and RANK[0] == 1:
+            STORES[0].set("the end of rank 1", "1")
         sys.stdout.write(f"{NAME} rank {RANK[0]}: {result}\n")
         sys.stdout.flush()
     finally:
@@ -291,7 +368,13 @@ def run() -> None:
 
 torch.set_num_threads(1)
 for NAME in sys.argv[2:]:
-    short = ("peek", "evaluation_on_one_rank", "checkpoint_on_one_rank")
+    short = (
+        "peek",
+        "evaluation_on_one_rank",
+        "checkpoint_on_one_rank",
+        "stream_peek",
+        "stream_slow",
+    )
     agreement.PATIENCE = 0.1 if NAME in short else FOREVER
     agreement.GRACE = FOREVER if NAME == "threads" else 0.1
     print(NAME, ranks(run, int(sys.argv[1])))

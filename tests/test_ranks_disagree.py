@@ -30,6 +30,10 @@ DIFFERENT = {
     "position_after_seek": "position: batch 4 of epoch 0 on rank 0, batch 5 of epoch 0 on rank 1",
     "checkpoint_on_one_rank": "batch 0 of epoch 0 on rank 0, batch 3 of epoch 0 on rank 1",
     "group_without_a_loader": "seed: 0 on rank 0, 1 on rank 1",
+    "stream_ends": ", 8 on rank 1",
+    "stream_tail": "records of epoch 0: 8 on rank 0, 10 on rank 1",
+    "stream_second_epoch": "records of epoch 1: 7 on rank 0, 6 on rank 1",
+    "stream_in_a_collective": "records of epoch 0: at least 12 on rank 0, 8 on rank 1",
 }
 EQUAL = {
     "nothing": 8,
@@ -45,6 +49,11 @@ EQUAL = {
     "own_parts": 24,
     "second_group": 16,
     "restart": 8,
+    "stream": 7,
+    "stream_peek": 5,
+    "stream_slow": 4,
+    "stream_again": 6,
+    "streams_of_one_line": 8,
 }
 
 
@@ -109,7 +118,7 @@ def test_threads_that_read_together_read_each_card_once() -> None:
                 together.wait(0.2)  # until the other thread reads this card too, if it can
             return cards[key]
 
-    board = agreement._Board(0, (0, 1), Store())
+    board = agreement.Board(0, (0, 1), Store())
     threads = [threading.Thread(target=board.read, args=["place"]) for _ in range(2)]
     for thread in threads:
         thread.start()

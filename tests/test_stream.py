@@ -4,6 +4,7 @@ after any resume; inexact cases give a warning."""
 
 import io
 import itertools
+import re
 import signal
 import subprocess
 import sys
@@ -328,6 +329,22 @@ def test_ranks_divide_the_global_batches(world_size: int, last_batch: str, buffe
     assert read["dropped"] == (0 if world_size == 1 else read["dropped"]) >= 0
 
 
+@pytest.mark.parametrize("world_size", [2, 3, 5, 7])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_an_unknown_length_suits_any_number_of_ranks(world_size: int, size: int) -> None:
+    total = 3 * size * world_size
+    parts = [
+        ids(
+            hr.Loader(
+                hr.stream(given_by(numbers(total))), batch_size=size, shard=(rank, world_size)
+            )
+        )
+        for rank in range(world_size)
+    ]
+    together = [list(itertools.chain(*batch)) for batch in zip(*parts, strict=True)]
+    assert together == [list(range(at, at + total // 3)) for at in range(0, total, total // 3)]
+
+
 def test_a_last_batch_that_is_too_small_for_the_ranks_is_refused() -> None:
     loader = hr.Loader(hr.stream(given_by(numbers(13))), batch_size=4, shard=(0, 3))
     batches = iter(loader)
@@ -593,6 +610,75 @@ for batch in hr.Loader(hr.stream(function), batch_size=4):
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=300)
     assert process.returncode in (130, -signal.SIGINT) and "KeyboardInterrupt" in error
+
+
+def hanging(let_go: threading.Event) -> Callable[[], Iterator[dict[str, int]]]:
+    """A stream that hangs at record 70."""
+
+    def function() -> Iterator[dict[str, int]]:
+        for number in range(76):
+            if number == 70:
+                let_go.wait()
+            yield {"i": number}
+
+    return function
+
+
+@pytest.mark.parametrize("buffer", [0, 2])
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_generator_that_hangs_is_an_error_after_record_timeout(
+    buffer: int, on_device: bool
+) -> None:
+    let_go = threading.Event()
+    source = hr.stream(hanging(let_go), shuffle_buffer=buffer)
+    loader = hr.Loader(source, batch_size=2, record_timeout=0.5)
+    view = loader.dlpack(_core.simulated_device(seed=1)) if on_device else loader
+    got = []
+    try:
+        with pytest.raises(hr.DataError) as caught:
+            for batch in view:
+                got += [] if on_device else batch.i.tolist()
+        for use in (lambda: list(view), lambda: loader.set_epoch(3)):  # nor do these wait for it
+            with pytest.raises(hr.DataError, match="HR0698"):
+                use()
+        loader.close()
+    finally:
+        let_go.set()
+    words = r"HR0698.*function has not returned record 70 for .*in function, .*line"
+    assert re.search(words, str(caught.value)) and "record_timeout=" in str(caught.value.hint)
+    assert set(got) <= set(range(70))
+    assert buffer or got == list(range(len(got)))
+
+
+def test_record_timeout_does_not_end_a_slow_stream_or_a_slow_loop() -> None:
+    let_go = threading.Event()
+    loader = hr.Loader(hr.stream(hanging(let_go)), batch_size=2, record_timeout=0.5)
+    batches = iter(loader)
+    first = next(batches).i.tolist()
+    while "record 70 for 1 s" not in loader.assembly.stream.reader.awaited():
+        threading.Event().wait(0.02)  # the loop is busy for longer than record_timeout=
+    let_go.set()
+    rest = [number for batch in batches for number in batch.i.tolist()]
+    assert first + rest == list(range(76))
+
+
+def test_a_program_ends_after_a_generator_hung() -> None:
+    script = """
+import time, headrace as hr
+def function():
+    yield from ({"i": k} for k in range(64))
+    time.sleep(1000)
+loader = hr.Loader(hr.stream(function), batch_size=4, record_timeout=0.2)
+try:
+    for batch in loader:
+        pass
+except hr.DataError as error:
+    print(error.code, flush=True)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "HR0698\n"), done.stderr
 
 
 # --- Given without hr.stream ----------------------------------------------------------------------

@@ -104,8 +104,8 @@ def forms_of(records: Records) -> dict[str, Callable[[], Any]]:
     ],
 )
 def test_resume_at_every_step(form: str, buffer: int, last_batch: str) -> None:
-    make = forms_of(numbers(26))[form]
-    keywords: Any = {"global_batch_size": 4, "last_batch": last_batch, "seed": 6}
+    make = forms_of(numbers(27))[form]
+    keywords: Any = {"global_batch_size": 6, "last_batch": last_batch, "seed": 6}
 
     def loader(**more: Any) -> hr.Loader:
         return hr.Loader(hr.stream(make(), shuffle_buffer=buffer), **keywords, **more)
@@ -124,7 +124,7 @@ def test_resume_at_every_step(form: str, buffer: int, last_batch: str) -> None:
                     break
         assert batches == [*expected[0], *expected[1]][: step + 1]
         run.close()
-        for world in (1, 2):
+        for world in (1, 2, 3):
             parts = []
             for rank in range(world):
                 resumed = loader(shard=(rank, world))
@@ -135,6 +135,99 @@ def test_resume_at_every_step(form: str, buffer: int, last_batch: str) -> None:
             if batch == 0:  # at the end of an epoch
                 epoch, batch = epoch - 1, steps
             assert rest == expected[epoch][batch:]
+
+
+@pytest.mark.filterwarnings("ignore:.*read.* again")
+@pytest.mark.parametrize("form", ["state", "iterator", "function"])
+@pytest.mark.parametrize("buffer", [0, 6])
+def test_a_run_of_two_ranks_continues_on_three(form: str, buffer: int) -> None:
+    make = forms_of(numbers(45))[form]
+
+    def ranks(world: int) -> list[hr.Loader]:
+        source = [hr.stream(make(), shuffle_buffer=buffer) for _ in range(world)]
+        return [
+            hr.Loader(source[rank], global_batch_size=6, seed=6, shard=(rank, world))
+            for rank in range(world)
+        ]
+
+    (alone,) = ranks(1)
+    expected = [ids(alone) for _ in range(2)]
+    for epoch, done in ((0, 1), (0, 5), (1, 3)):
+        pair = ranks(2)
+        for loader in pair:
+            loader.set_epoch(epoch)
+        for iterator in map(iter, pair):
+            for _ in range(done):
+                next(iterator)
+        states = [json.dumps(loader.state_dict()) for loader in pair]
+        assert states[0] == states[1]
+        three = ranks(3)
+        for loader in three:
+            loader.load_state_dict(json.loads(states[0]))
+        parts = [ids(loader) for loader in three]
+        assert [list(itertools.chain(*each)) for each in zip(*parts, strict=True)] == (
+            expected[epoch][done:]
+        )
+
+
+class ByEpoch(Stateful):
+    """Whose records name their epoch."""
+
+    def state_dict(self) -> dict[str, int]:
+        return {"at": self.at, "epoch": self.epoch}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.begin, self.epoch = state["at"], state["epoch"]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return ({"i": 1000 * self.epoch + record["i"]} for record in super().__iter__())
+
+
+def test_a_state_moved_to_another_epoch_drops_the_streams_state() -> None:
+    def new() -> hr.Loader:
+        return hr.Loader(hr.stream(ByEpoch(numbers(24))), batch_size=4)
+
+    first = new()
+    first.set_epoch(1)
+    batches = iter(first)
+    for _ in range(3):
+        next(batches)
+    moved = {**first.state_dict(), "epoch": 0, "batch": 0}
+    assert moved["stream"]["epoch"] == 1 and moved["stream"]["number"] > 0
+    second = new()
+    second.load_state_dict(moved)
+    assert second.state_dict()["stream"] == {"epoch": 0, "number": 0, "state": None}
+    states = [second.state_dict() for batch in second if batch.i.tolist()[0] < 1000]
+    assert len(states) == 6
+    third = new()
+    third.load_state_dict(states[3])
+    assert ids(third) == [[16, 17, 18, 19], [20, 21, 22, 23]]
+
+
+def test_a_view_in_the_form_of_a_dataloader_begins_an_epoch_again() -> None:
+    view = hr.Loader(hr.stream(ByEpoch(numbers(24)), length=24), batch_size=4).numpy()
+    epochs = [ids(view) for _ in range(2)]
+    view.load_state_dict({**view.state_dict(), "epoch": 0, "batch": 0, "bad_records": 0})
+    assert ids(view) == epochs[0]
+
+
+@pytest.mark.parametrize(
+    ("stream", "text"),
+    [
+        ([1], "stream is"),
+        ({"epoch": 0, "number": "a", "state": 1}, "number is 'a'"),
+        ({"epoch": 0, "state": 1}, "number is None"),
+        ({"epoch": -1, "number": 2, "state": 1}, "epoch is -1"),
+    ],
+)
+def test_an_invalid_state_of_a_stream_is_refused_and_changes_nothing(
+    stream: Any, text: str
+) -> None:
+    loader = hr.Loader(hr.stream(Stateful(numbers(12))), batch_size=4)
+    state = loader.state_dict()
+    with pytest.raises(hr.ConfigError, match=f"HR0162.*{text}"):
+        loader.load_state_dict({**state, "batch": 1, "stream": stream})
+    assert len(ids(loader)) == 3
 
 
 def test_a_resume_with_a_state_only_reads_nearby_records() -> None:

@@ -323,8 +323,9 @@ std::vector<LoaderOption> bad_data_options() {
       {{.name = "record_timeout",
         .type = ParamType::kFloat,
         .doc = "Seconds to wait for the bytes of one record from an object store, a web server or "
-               "a filesystem object; a record that takes longer is a bad record. None: no limit, "
-               "so batches never depend on timing.",
+               "a filesystem object; a record that takes longer is a bad record. For a stream: "
+               "seconds for its next record, after which the run ends. None: no limit, so batches "
+               "never depend on timing.",
         .minimum = 0.001,
         .maximum = 86400},
        kBadData,

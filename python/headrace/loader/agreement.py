@@ -14,6 +14,7 @@ program are not compared, nor are those that the other rank has created but not 
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import json
@@ -72,7 +73,7 @@ class _Place:
         self.is_alone = False  # not all ranks came here in time
 
 
-class _Board:
+class Board:
     """The cards of the ranks of a process group, in the store of the default one. Ranks have their
     numbers in the default group.
     """
@@ -133,6 +134,25 @@ class _Board:
         for digest in digests:
             self._store.set(f"{site}/{digest}/differ", json.dumps((text, ranks)))
 
+    def note(self, site: str, value: Any, is_last: bool) -> None:
+        """Writes this rank's present value, in place of the one before."""
+        self._store.set(f"{site}/{self.rank}", json.dumps(value))
+        if is_last:
+            self._store.set(f"{site}/last", "1")
+
+    def has_last(self, site: str) -> bool:
+        """Whether a rank has written its last value."""
+        return bool(self._store.check([f"{site}/last"]))
+
+    def noted(self, site: str) -> dict[int, Any]:
+        """The present values of the ranks that have written one."""
+        keys = {rank: f"{site}/{rank}" for rank in self.ranks}
+        return {
+            rank: json.loads(self._store.get(key))
+            for rank, key in keys.items()
+            if self._store.check([key])
+        }
+
     def take_leave(self, site: str, text: str, ranks: int) -> None:
         """Waits until the other ranks know it too: the store ends with the rank that holds it."""
         key = f"{site}/{digest_of({'text': text})}/known"
@@ -149,22 +169,23 @@ class _Boards:
     def __init__(self, rank: int, world_size: int, store: Any) -> None:
         self.group = weakref.ref(process_group.default_group())
         self._rank, self._world_size, self._store = rank, world_size, store
-        self._boards: dict[tuple[int, ...], _Board] = {}
+        self._boards: dict[tuple[int, ...], Board] = {}
 
-    def of(self, ranks: tuple[int, ...]) -> _Board:
+    def of(self, ranks: tuple[int, ...]) -> Board:
         if ranks not in self._boards:
             prefix = digest_of({"ranks": str(ranks)})
             store = process_group.with_prefix(self._store, prefix)
-            self._boards[ranks] = _Board(self._rank, ranks, store)
+            self._boards[ranks] = Board(self._rank, ranks, store)
         return self._boards[ranks]
 
 
 _present: _Boards | None = None
 _lock = threading.Lock()
 _made: dict[str, list[weakref.ref[Assembly]]] = {}  # by call site
+_numbers: collections.Counter[str] = collections.Counter()  # loaders made so far, by call site
 
 
-def _board(shard: Any) -> _Board | None:
+def board_of(shard: Any) -> Board | None:
     """The board for a loader with this shard=; None if it has no process group of several ranks."""
     global _present
     if (found := process_group.initialized()) is None or found[1] < 2:
@@ -197,11 +218,17 @@ class Agreement:
         with _lock:
             made = [each for each in _made.get(self._site, ()) if each() is not None]
             _made[self._site] = [*made, weakref.ref(assembly)]
+            self._number = _numbers[self._site]  # equal on ranks that make the same loaders
+            _numbers[self._site] += 1
 
     @functools.cached_property
     def _key(self) -> str:
         """The place of its cards."""
         return site_of(self._site)
+
+    def key_of(self, assembly: Assembly) -> str:
+        """The key of what only this loader writes, on each rank."""
+        return f"{self._key}/{_digest_as_given(assembly)}/{self._number}"
 
     def moved(self) -> None:
         """The loader continues at another position, which the other ranks must do too."""
@@ -215,7 +242,7 @@ class Agreement:
         """
         if not self._is_due and self._seen is None:
             return
-        if (board := _board(assembly.given["shard"])) is None:
+        if (board := board_of(assembly.given["shard"])) is None:
             self._is_due, self._seen = False, None
             return
         if not self._is_due and time.monotonic() < self._next_look:
@@ -236,13 +263,13 @@ class Agreement:
         self._is_due, place.is_alone = False, not agreed
         self._next_look = time.monotonic() + pause
 
-    def _begin(self, board: _Board, assembly: Assembly, state: dict[str, int]) -> None:
+    def _begin(self, board: Board, assembly: Assembly, state: dict[str, int]) -> None:
         card, given = at_position(assembly, state), _digest_as_given(assembly)
         self._seen = _Seen(digest_of(card), card, given, self._made_here(), self._is_first)
         self._differs_since = None
         board.write(self._key, self._seen)
 
-    def _wait(self, board: _Board, patience: float, ended: Callable[[], bool]) -> bool:
+    def _wait(self, board: Board, patience: float, ended: Callable[[], bool]) -> bool:
         """Whether all ranks were at this card in time."""
         stop = time.monotonic() + patience
         pause = 0.005
@@ -254,14 +281,14 @@ class Agreement:
             pause = min(2 * pause, 0.25)
         return True
 
-    def _look(self, board: _Board) -> bool:
+    def _look(self, board: Board) -> bool:
         """Whether all ranks were at this card."""
         assert self._seen is not None
         place, digest = board.place(self._key), self._seen.digest
         if board.is_common(self._key, digest):
             return True
         if (told := board.told(self._key, digest)) is not None:
-            raise self._error(board, *told)
+            raise self.error(board, *told)
         grace = self._contradiction(place) if board.read(self._key) else None
         if grace is None:
             self._differs_since = None
@@ -274,7 +301,7 @@ class Agreement:
             seen[board.rank] = self._seen
             text = differences({rank: each.card for rank, each in seen.items()})
             board.tell(self._key, {each.digest for each in seen.values()}, text, len(seen))
-            raise self._error(board, text, len(seen))
+            raise self.error(board, text, len(seen))
         return False
 
     def _contradiction(self, place: _Place) -> float | None:
@@ -298,7 +325,7 @@ class Agreement:
                 return GRACE
         return found
 
-    def _is_elsewhere(self, board: _Board) -> bool:
+    def _is_elsewhere(self, board: Board) -> bool:
         """Whether all ranks that were not here have gone to loaders that this one has not begun."""
         place, seen = board.place(self._key), self._seen
         assert seen is not None
@@ -320,7 +347,7 @@ class Agreement:
                 found.add("" if assembly is None else _digest_as_given(assembly))
         return tuple(found)
 
-    def _error(self, board: _Board, text: str, ranks: int) -> Error:
+    def error(self, board: Board, text: str, ranks: int) -> Error:
         board.take_leave(self._key, text, ranks)
         return DISAGREE.error(
             text,

@@ -115,6 +115,11 @@ def exiting() -> bool:
     return _exiting
 
 
+def _stream_hangs() -> bool:
+    waits = sys.modules.get("headrace.sources.stream_wait")
+    return waits is not None and bool(waits.any_hangs())
+
+
 @atexit.register
 def _close_all() -> None:
     global _exiting
@@ -124,15 +129,16 @@ def _close_all() -> None:
         return  # a forked child has none of the threads
     _exiting = True
     interrupted = isinstance(getattr(sys, "last_value", None), KeyboardInterrupt)
-    _core.begin_exit(patient=not interrupted)
+    patient = not interrupted and not _stream_hangs()
+    _core.begin_exit(patient=patient)
     try:
         for loader in live:
             loader.close()
-        if _core.shutdown(patient=not interrupted):
+        if _core.shutdown(patient=patient):
             return
     except KeyboardInterrupt:
-        pass
+        interrupted = True
     # A transform or a source in Python hangs: its thread cannot be stopped, only abandoned.
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(130)
+    os._exit(130 if interrupted else 1)

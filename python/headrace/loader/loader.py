@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from headrace.loader.keywords import LoaderKeywords
+    from headrace.loader.stream_ends import StreamEnds
 
 _NUMPY = Form(hand_over)
 _PATIENCE = 1.0  # seconds that close() waits for a consumer that is asked to leave
@@ -162,7 +163,13 @@ class Loader(Outputs):
             return delivery
         from headrace.loader.stream_batches import StreamBatches
 
-        return StreamBatches(delivery, self._assembly)
+        return StreamBatches(delivery, self._assembly, self._stream_ends)
+
+    @functools.cached_property
+    def _stream_ends(self) -> StreamEnds:
+        from headrace.loader.stream_ends import StreamEnds
+
+        return StreamEnds(self._assembly, self._agreement)
 
     def _end_run(self) -> None:
         """Takes the engine's loader back, with no batch in flight. REQUIRES: the caller's turn."""
@@ -344,11 +351,12 @@ class Loader(Outputs):
         self._agreement.moved()
         assembly = self._assembly
         loaded = resume_state.state_from(state, assembly.engine().state())
+        of_stream = resume_state.stream_part(state, loaded["epoch"])
         with assembly.streams_of(loaded):
             self._loaded.load(loaded, assembly)
         self._log.loaded(loaded)
         if assembly.stream is not None:
-            assembly.stream.reader.load(loaded["epoch"], state.get("stream"))
+            assembly.stream.reader.load(of_stream)
         assembly.given["seed"] = loaded["seed"]  # for engine loaders made from now on
         assembly.forget_inspector()
 

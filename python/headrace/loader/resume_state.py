@@ -42,6 +42,19 @@ def state_from(given: Any, names: Iterable[str]) -> dict[str, int]:
     return state
 
 
+def stream_part(given: Mapping[str, Any], epoch: int) -> dict[str, Any]:
+    """What a stream needs of the state: empty if it is of another epoch, as in a state whose
+    position was replaced. Raises ConfigError HR0162 if it is invalid.
+    """
+    part = given.get("stream") or {}
+    if not isinstance(part, Mapping):
+        raise _NOT_A_STATE.error(f"stream is a {type(part).__name__}, not a dictionary")
+    if part.get("state") is None:
+        return {}
+    numbers = {name: _number(name, part.get(name)) for name in ("epoch", "number")}
+    return {**part, **numbers} if numbers["epoch"] == epoch else {}
+
+
 def _number(name: str, value: Any) -> int:
     try:
         number = operator.index(value)  # NumPy's and torch's integers too, as checkpoints hold them

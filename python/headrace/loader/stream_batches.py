@@ -10,14 +10,18 @@ the same as from a list.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace import _core
+from headrace.arguments import seconds
 from headrace.errors import Error
 from headrace.loader.assembly import Assembly
 from headrace.loader.deliveries import Delivery
 from headrace.loader.form import Form
+from headrace.loader.stream_ends import StreamEnds
 from headrace.loader.stream_options import check_options
 from headrace.sources.stream import OpenedStream
 from headrace.sources.stream_look import NOTHING
@@ -41,11 +45,14 @@ class StreamBatches:
     """A delivery around another one, which delivers the engine's batches on the host or on
     devices."""
 
-    def __init__(self, inner: Delivery, assembly: Assembly) -> None:
+    def __init__(self, inner: Delivery, assembly: Assembly, ends: StreamEnds) -> None:
         self.inner = inner
         self._assembly = assembly
+        self._ends = ends
         self._source = stream_of(assembly)
         self._reader = self._source.reader
+        limit = assembly.given["record_timeout"]
+        self._limit = math.inf if limit is None else seconds("record_timeout", limit)
         self._is_tail = False  # the engine's loader is the one for the actual number of records
         self._whole: dict[str, int] = {}  # a state of the loader for an endless epoch
         self._terms = Terms(1)
@@ -98,15 +105,29 @@ class StreamBatches:
         if not self._reader.cannot_fill(end):
             parts = None
             try:
-                parts = self.inner.next(lambda: ended() or self._reader.cannot_fill(end))
+                since = time.monotonic()
+                parts = self.inner.next(lambda: ended() or self._is_over(end, since))
             except Error:
                 if not self._reader.cannot_fill(end):
                     raise
             if ended() or not self._reader.cannot_fill(end):
+                if parts is not None and self._source.length is None:
+                    self._note_found(state["epoch"], end)
                 return parts
             if parts is not None:
                 self.inner.take_back()
         return self._at_end(state, ended)
+
+    def _is_over(self, end: int, since: float) -> bool:
+        self._reader.fail_if_late(since, self._limit)
+        return self._reader.cannot_fill(end)
+
+    def _note_found(self, epoch: int, records: int) -> None:
+        try:
+            self._ends.found(epoch, records)
+        except BaseException:
+            self.inner.take_back()
+            raise
 
     def _bounds(self, batch: int) -> tuple[int, int]:
         """The positions of a batch; empty after the last one."""
@@ -128,6 +149,10 @@ class StreamBatches:
         records = reader.end or 0
         if records == 0:
             raise NOTHING.error(f"{self._source.name} returned no records in epoch {epoch}")
+        if self._source.length is None:
+            self._ends.at_end(epoch, records, ended)
+            if ended():
+                return None
         self._end_whole(state)
         left = records - self._position(batch)
         if left <= -self._terms.global_batch:
@@ -199,6 +224,7 @@ class StreamBatches:
         self.inner.take_back()
 
     def end(self) -> None:
+        self._reader.raise_if_hanging()  # the engine's thread cannot be stopped
         self._reader.leave()
         self.inner.end()
         state = self.received() or self._assembly.engine().state()

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -21,10 +19,11 @@ from headrace.sources.objects import ObjectReader
 from headrace.sources.stream_look import Looked, own
 from headrace.sources.stream_order import ShuffleBuffer
 from headrace.sources.stream_origin import FAILED, Origin, Pass, Shares
+from headrace.sources.stream_wait import StreamWait
 from headrace.steps import describe
 from headrace.surroundings import Surroundings
 
-ENDLESS = 1 << 40  # number of records in an epoch whose length is unknown
+ENDLESS = 1 << 53  # number of records in an epoch whose length is unknown: kEndless of the engine
 
 _PATIENCE = 0.5  # seconds to wait for a record when its pass is closed
 
@@ -69,12 +68,6 @@ class _Snapshot(NamedTuple):
     state: Any
 
 
-class _Asked(NamedTuple):
-    number: int  # of the record
-    since: float
-    thread: int
-
-
 class StreamReader:
     """Maps positions to records; the engine calls read, key and integer_column.
 
@@ -100,7 +93,7 @@ class StreamReader:
         self._low = 0  # lowest position that may be requested
         self._received = 0  # positions below were received by the consumer
         self._number = 0  # number of records taken from the iterable
-        self._asked: _Asked | None = None  # the record that the iterable is making now
+        self._wait = StreamWait(origin.name)
         self._held: dict[int, tuple[int, Any]] = {}
         self._first: dict[int, tuple[int, Any]] = {}  # records that pad the last batch
         self._last: tuple[int, Any] = 0, looked_at.records[0]
@@ -185,21 +178,35 @@ class StreamReader:
         known = self.end if self.failure is None else self.failure[0]
         return known is not None and known < end
 
+    def fail_if_late(self, since: float, seconds: float) -> None:
+        """Makes it a failure of all positions that a record is awaited for longer, counted from
+        ``since`` at the earliest: the engine reads several at a time, and hangs with all of them.
+        """
+        if self.failure is None and (late := self._wait.error_after(since, seconds)):
+            self.failure = 0, late
+
+    def raise_if_hanging(self) -> None:
+        """Raises the failure again if the iterable is still making the record that was late."""
+        if self.failure is not None and self._wait.hangs:
+            raise self.failure[1]
+
     def state(self, epoch: int, position: int) -> dict[str, Any]:
         """The state to resume from at this position: a record number, and the iterable's state
         before it.
         """
         number = ShuffleBuffer(self._buffer, 0, 0).begin(position)[0]
         if self._loaded is not None and self._loaded[0] == epoch:
-            return self._loaded[1]._asdict()
-        return self._fitting(epoch, number)._asdict()
+            snapshot = self._loaded[1]
+        else:
+            snapshot = self._fitting(epoch, number)
+        return {"epoch": epoch, **snapshot._asdict()}
 
-    def load(self, epoch: int, state: Any) -> None:
-        """Loads a ``state()`` for the next pass over this epoch."""
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Loads a ``state()`` for the next pass over its epoch. An empty one has no snapshot."""
         self._loaded, self._snapshots = None, []
         self.close()
-        if isinstance(state, Mapping) and state.get("state") is not None:
-            self._loaded = epoch, _Snapshot(int(state["number"]), state["state"])
+        if state.get("state") is not None:
+            self._loaded = state["epoch"], _Snapshot(state["number"], state["state"])
 
     def read_first(self, records: int) -> None:
         """Reads the first records of the epoch again if they pad a last batch and are no longer
@@ -217,19 +224,8 @@ class StreamReader:
         again.close()
 
     def awaited(self) -> str:
-        """Which record the iterable is making, for how long, and where; empty if it makes none. For
-        any thread.
-        """
-        if (asked := self._asked) is None:
-            return ""
-        text = f"{self._origin.name} has not returned record {asked.number:,}"
-        text += f" for {int(time.monotonic() - asked.since)} s"
-        frame, own_code = sys._current_frames().get(asked.thread), ""
-        while frame and not str(frame.f_globals.get("__name__")).startswith("headrace."):
-            code = frame.f_code  # in the end that of the iterable itself, not of what it calls
-            own_code = f" (in {code.co_name}, {code.co_filename}, line {frame.f_lineno})"
-            frame = frame.f_back
-        return text + own_code
+        """See StreamWait.text."""
+        return self._wait.text()
 
     def leave(self) -> None:
         """Cancels work in progress: a call from the engine returns after its current record."""
@@ -379,7 +375,7 @@ class StreamReader:
                 if number > known:
                     snapshot = _Snapshot(number, opened.state())
             try:
-                self._asked = _Asked(number, time.monotonic(), threading.get_ident())
+                self._wait.begin(number)
                 record = waiting.pop(0) if waiting else own(next(opened))
             except StopIteration:
                 return
@@ -389,7 +385,7 @@ class StreamReader:
                     f"{describe(failure)}"
                 ) from failure
             finally:
-                self._asked = None
+                self._wait.end()
             self.counted["read"] += 1
             if snapshot is not None:  # from a state at their end, some begin again
                 self._snapshots.append(snapshot)
