@@ -200,7 +200,7 @@ def test_a_change_to_program_state_that_was_read_is_named(monkeypatch: pytest.Mo
     update = "update labels set label = 2"
     for change, name in (
         (lambda: dataset.notes.execute(update), r"Asks\.notes\.total_changes is now 2"),
-        (lambda: monkeypatch.setattr(sys, "argv", [*sys.argv, "-x"]), r"sys\.argv has \d+ entr"),
+        (lambda: monkeypatch.setattr(sys, "argv", [*sys.argv, "-x"]), r"sys\.argv now has \d+ entr"),
         (lambda: monkeypatch.setitem(MODE, "shift", 7), r"the global MODE\['shift'\] is now 7"),
         (lambda: torch.set_default_dtype(torch.float64), r"torch\.get_default_dtype\(\) is"),
     ):
@@ -419,7 +419,7 @@ def test_added_or_removed_records_in_a_python_dataset_are_named() -> None:
     assert_named(
         DataLoader(subset, batch_size=5),
         lambda: subset.indices.append(4),
-        r"Subset\.indices has 4 entries",
+        r"Subset\.indices now has 4 entries",
     )
 
 

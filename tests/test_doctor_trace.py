@@ -186,8 +186,8 @@ def test_traces_of_different_hours_are_not_merged(tmp_path: Path) -> None:
     [
         ({}, "has no list traceEvents"),
         (7, "has no list traceEvents"),
-        ({"traceEvents": [3]}, "event 0 is not one"),
-        ({"traceEvents": [{"ts": "soon"}]}, "event 0 is not one"),
+        ({"traceEvents": [3]}, "event 0 is not a trace event"),
+        ({"traceEvents": [{"ts": "soon"}]}, "event 0 is not a trace event"),
         ({"traceEvents": [], "baseTimeNanoseconds": "now"}, "baseTimeNanoseconds is 'now'"),
     ],
 )
@@ -269,7 +269,7 @@ def test_the_command_says_why_it_could_not_merge(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["--html", "nowhere/p.html"], "--html nowhere/p.html: no such folder"),
-        (["--trace", "."], "--trace .: is a folder"),
+        (["--trace", "."], "--trace . is a folder"),
         (["--merge-trace", "a.json"], "give the output file with --trace"),
     ],
 )

@@ -259,13 +259,13 @@ def test_declared_frames_that_do_not_exist_take_no_memory(
 
     edit_table(copy / EPISODES, lie)
     edit_info(copy, total_frames=frames)
-    refused("HR0167", "rows for the episodes, but meta/episodes 549,755,", copy, episodes=chosen,
+    refused("HR0167", "rows for the episodes, but meta/episodes has 549,755,", copy, episodes=chosen,
             cameras=[])  # fmt: skip
 
 
 def test_declared_episodes_that_do_not_exist_are_refused(copy: Path) -> None:
     edit_info(copy, total_episodes=(1 << 40) - 1)
-    refused("HR0164", "has 3 episodes, but meta/info.json 1,099,511,627,775", copy)
+    refused("HR0164", "has 3 episodes, but meta/info.json has 1,099,511,627,775", copy)
 
 
 def test_sizes_that_are_not_needed_are_not_believed(copy: Path) -> None:

@@ -444,7 +444,7 @@ def test_facts_are_none_on_a_machine_without_information(tmp_path: Path) -> None
         (
             "scalar",
             (False, "scalar", 0.0, "AVX2, FMA or BMI2"),
-            "lacks AVX2, FMA or BMI2; AVX2 runs",
+            "lacks AVX2, FMA or BMI2; AVX2 requires",
         ),
         ("avx2", (True, "avx512", 0.0, ""), "HEADRACE_SIMD; the default would be AVX-512"),
         ("scalar", (True, "scalar", 0.0, "x86-64"), "HEADRACE_SIMD; the default would be the same"),

@@ -102,7 +102,7 @@ class Ragged(Table):
     ("dataloader", "what"),
     [
         (lambda: whole_batches([(torch.zeros(3), 1)] * 5), "list of indices.*TypeError"),
-        (lambda: whole_batches(Summed()), r"indices \[0, 21\] than its stacked records"),
+        (lambda: whole_batches(Summed()), r"indices \[0, 21\] is not the stacked records"),
         (lambda: whole_batches(Summed(), shuffle=True), r"indices \[21, 0\]"),
         (lambda: whole_batches(Ragged()), "stacked records"),
         (lambda: whole_batches(numbers(), collate_fn=first_of), "collate_fn=first_of gets whole"),

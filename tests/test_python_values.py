@@ -176,9 +176,9 @@ def test_arrays_of_another_byte_order_are_read() -> None:
 def test_bfloat16_is_refused_with_a_hint() -> None:
     torch = pytest.importorskip("torch")
     values = torch.arange(3.0).bfloat16()
-    with pytest.raises(hr.ConfigError, match=r"x: bfloat16, .*\.float\(\)"):
+    with pytest.raises(hr.ConfigError, match=r"x: NumPy has no bfloat16: .*\.float\(\)"):
         hr.records(x=values)
-    with pytest.raises(hr.ConfigError, match=r"x of record 0: bfloat16, .*\.float\(\)"):
+    with pytest.raises(hr.ConfigError, match=r"x of record 0: NumPy has no bfloat16: .*\.float\(\)"):
         hr.open([{"x": values}])
 
 

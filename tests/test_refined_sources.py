@@ -151,7 +151,7 @@ def test_columns_are_added_by_position() -> None:
         table().with_columns(weight=SCORE[1:])
     joined = hr.join(table(), hr.records(other=np.arange(60)[::-1]), on="position")
     assert joined.column("other").tolist() == list(range(60))[::-1]
-    with pytest.raises(hr.ConfigError, match="60 records, the right 2 records"):
+    with pytest.raises(hr.ConfigError, match="60 records, but the right has 2 records"):
         hr.join(table(), hr.records(other=np.arange(2)), on="position")
 
 

@@ -87,7 +87,7 @@ def test_another_global_batch_is_refused_with_both_sizes(pictures: Path) -> None
 def test_another_source_is_refused(pictures: Path) -> None:
     state = make(pictures).state_dict()
     other = hr.Loader(hr.subset(hr.open(pictures), range(20)), AUGMENT, batch_size=4, shuffle=True)
-    with pytest.raises(hr.ConfigError, match="other records"):
+    with pytest.raises(hr.ConfigError, match="different records"):
         other.load_state_dict(state)
 
 

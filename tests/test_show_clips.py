@@ -41,7 +41,7 @@ def test_an_animated_png_has_all_frames_and_their_times() -> None:
         picture.seek(number)
         np.testing.assert_array_equal(np.asarray(picture.convert("RGB")).transpose(2, 0, 1), frame)
         assert picture.info["duration"] == min(1000 * seconds[number], 65535)
-    with pytest.raises(ValueError, match="one shape"):
+    with pytest.raises(ValueError, match="the same shape"):
         animated_png([shown[0], shown[1][:, 1:]], [1, 1])
 
 

@@ -22,7 +22,7 @@ def plain_array(value: Any, **options: Any) -> np.ndarray[Any, Any]:
     """
     if hasattr(value, "detach"):  # a tensor of torch
         if str(value.dtype) == "torch.bfloat16":
-            raise TypeError("NumPy has no bfloat16: return the tensor's .float()")
+            raise TypeError("NumPy has no bfloat16: use the tensor's .float()")
         value = value.detach().cpu().numpy()
     if _is_of_masked_class(value):
         if is_masked(value):
