@@ -118,7 +118,7 @@ struct LoaderMark {
 };
 
 struct RowIndexStats {
-  std::string file;                          // in use, or the folder of several; empty: none
+  std::string file;                          // in use; if several, their folder; empty: none
   std::string note;                          // why no index is used, or not for all records
   bool learns = false;                       // it is extended while batches are made
   int64_t pictures = 0;                      // in the dataset

@@ -2,7 +2,7 @@
 // Owned, 64-byte aligned bytes that grow and are reused. Contents are unspecified after a resize.
 //
 // A Buffer always has kPadding readable and writable bytes after its size: vector loops and bit
-// readers may read (never use) that far.
+// readers may read past the end, but never use those bytes.
 #pragma once
 
 #include <cstddef>

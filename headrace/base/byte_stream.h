@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes sequences of numbers and strings, little-endian and unaligned, as in our own
-// files and most others that we read.
+// Reads and writes sequences of numbers and strings, little-endian and unaligned, as in Headrace's
+// own file formats and most others.
 //
 // The reader checks bounds and is safe on untrusted bytes: once the bytes run out, every further
 // value is zero or empty, so a parser calls good() once, before it uses a number.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors as values, and results that carry them.
 //
-// Two kinds of failure, by who is at fault. A *data error* (a corrupt image, a short read) travels
-// as Result<T> up to the executor, which applies the user's policy. *Misuse* (an invalid parameter,
-// an impossible pipeline) is thrown as Exception before any thread starts. Asserts are for our own
+// There are two kinds of failure. A *data error* (a corrupt image, a short read) travels as
+// Result<T> up to the executor, which applies the user's policy. *Misuse* (an invalid parameter, an
+// impossible pipeline) is thrown as Exception before any thread starts. Asserts are for our own
 // bugs.
 //
 // An ErrorCode is declared once, next to the code that raises it, and registers itself; `headrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value computed from registries: once, and again after a plug-in has registered more records.
+// Computes a value from registries once, and again after a plug-in has registered more records.
 // Earlier values are kept, since other threads may still use them.
 #pragma once
 

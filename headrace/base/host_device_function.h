@@ -2,8 +2,8 @@
 // HEADRACE_HD before a function: nvcc compiles it for the CPU and for the GPU, other compilers for
 // the CPU only. Such functions use only <cstdint> and memcpy from the standard library.
 // HEADRACE_ROLLED before a loop: nvcc does not unroll it, which would cost registers.
-// HEADRACE_UNROLLED before a loop of up to eight iterations: unrolled, so that everything stays in
-// registers.
+// HEADRACE_UNROLLED before a loop of up to eight iterations: it is unrolled, so that its variables
+// stay in registers.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests of time limits: a busy machine may exceed a short limit where the test does not expect
-// it, so the check is repeated with longer ones. A bug fails with all of them.
+// it, so the check is repeated with longer limits. A bug exceeds the longest limit, too.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -2,9 +2,9 @@
 // The places (sets of cores) to which the process's OpenMP runtime binds its threads, if the user
 // requested binding (OMP_PROC_BIND and the like).
 //
-// The runtime binds the main thread as well (libgomp as soon as it is loaded), and threads started
-// from there inherit that place. So the main thread's affinity mask is then not a limit of the
-// process, unlike one set by taskset.
+// The runtime binds the main thread as well (libgomp as soon as it is loaded), and threads that the
+// main thread starts inherit its place. Its affinity mask then does not limit the process, unlike a
+// mask set by taskset.
 #pragma once
 
 #include <sched.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory mapped directly from the system (mmap): zeroed, and returned immediately when it is freed.
+// Memory mapped directly from the system (mmap): zeroed, and returned to the system as soon as it
+// is freed.
 //
 // Note [Why large memory is mapped]: malloc serves large blocks from its per-thread heaps once a
 // block of that size has been freed anywhere in the process. Memory freed there mostly stays with
 // the process: decoding camera photos on one thread retained 190 MiB under a memory_limit of 96
-// MiB. So memory whose size depends on an image or a file comes from here. Thread-safe.
+// MiB. So memory whose size depends on an image or a file is mapped. Thread-safe.
 #pragma once
 
 #include <cstddef>

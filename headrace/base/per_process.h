@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Per-process state that survives a fork: threads do not exist in the child, and a mutex may have
-// been locked at that moment by a thread that the child lacks.
+// Per-process state that remains valid after a fork. The child has none of the parent's other
+// threads, any of which may have held a mutex at the time of the fork.
 #pragma once
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cores and the memory that this process may use. Cores: by affinity (taskset, a job's binding)
-// and the quotas of its cgroup and all parent cgroups (of a container or a job), never the
-// machine's total. Memory: by the limits of the same cgroups and the machine's free memory.
+// The cores and the memory that this process may use. Cores are limited by affinity (taskset, a
+// job's binding) and by the quotas of the process's cgroup and all parent cgroups (a container's or
+// a job's); memory by the limits of the same cgroups and by the machine's free memory.
 #pragma once
 
 #include <sched.h>

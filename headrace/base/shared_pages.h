@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that processes of one user share by name: a memfd, which is not in any file system, so
-// nothing remains when the last process that uses it ends, even if that is killed.
+// nothing remains when the last process that uses it ends, even if that process is killed.
 //
 // Note [How processes find shared pages]: a memfd has no path, but /proc/PID/fd shows its name to
-// processes of the same user, which may open it there. While a process looks, and creates the pages
-// if there are none, it holds a lock (flock) on /proc itself, so that two do not both create them.
-// The lock ends with its process; one that is held for longer than ten seconds is not waited for:
-// at worst there are two sets of pages. Only files of this user are accepted, with the permissions,
-// the size and the seals that this code sets. The seals fix the size, so no process can kill
-// another by truncating the pages (SIGBUS).
+// processes of the same user, which may open it there. While a process looks for the pages, and
+// creates missing ones, it holds a lock (flock) on /proc itself, so that two processes do not both
+// create them. The lock ends with its process. After ten seconds a process stops waiting for the
+// lock: at worst there are two sets of pages. Only files of this user are accepted, with the
+// permissions, the size and the seals that this code sets. The seals fix the size, so no process
+// can kill another by truncating the pages (SIGBUS).
 //
 // Bytes are written by write(), which returns false when the system is out of memory, and read
 // through a mapping that is read-only except at its beginning.

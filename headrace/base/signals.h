@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals: their masks in the engine's threads, and their names.
+// Signal masks of the engine's threads, and the names of signals.
 //
 // The engine's threads block signals, so that the program's threads receive them. Python's main
 // thread does not notice a Ctrl-C that another thread has received until it next waits for the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8, well-formed as defined in Unicode's table 3-7, and as Python decodes it.
+// Well-formed UTF-8, as defined in Unicode's table 3-7 and as decoded by Python.
 #pragma once
 
 #include <cstdint>

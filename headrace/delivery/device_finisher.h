@@ -2,7 +2,7 @@
 // Unfinished rows (finish/unfinished_rows.h) on a device: their bytes are copied to scratch memory,
 // and kernels compute finished rows from them. Each batch, or each part of one that needs more
 // memory than a lane has, uses a separate lane (device_lanes.h), so that copies and kernels of
-// several overlap. Used by one thread, except for stats().
+// several batches overlap. Used by one thread, except for stats().
 #pragma once
 
 #include <memory>

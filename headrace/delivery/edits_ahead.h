@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The edits of many rows (device_steps.h), computed by several threads, some of them ahead of time.
+// The edits of many rows (device_steps.h), computed by several threads, partly ahead of time.
 //
 //   take(rows): the consumer ──┐
 //                              ├─ 64 rows at a time, each thread with its own steps ──> edits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset in the host's memory, sliced into batches there, some of them ahead of time.
+// A dataset in the host's memory, sliced into batches there, partly ahead of time.
 //
 //   take(n): the consumer ──┐
 //                           ├─ pieces of batch n, then of n + 1, ... ──> rings of memory ──> Batch

@@ -4,7 +4,7 @@
 //   feed (a thread) --host batch--> staging --copy stream--> slab --event--> consumer's stream
 //
 // Unfinished rows are copied to scratch memory, from which kernels compute the slab's rows, on
-// separate streams (device_finisher.h); the event then comes after all of these.
+// separate streams (device_finisher.h); the event then follows the kernels.
 //
 // One thread takes batches from a feed, stages those that are not in pinned memory (large ones with
 // the help of other threads, staging_copier.h), and queues their copies; `depth` batches are ready

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the records of a loader stay in memory after the deterministic part of its pipeline, and
 // how they are used there: sliced into batches on the host (host_set.h) or on a device
-// (resident_set.h), if these can do the rest of the pipeline; otherwise by the engine, which runs
-// the rest of the pipeline on them in each epoch.
+// (resident_set.h), if the host or the device can do the rest of the pipeline; otherwise by the
+// engine, which runs the rest of the pipeline on them in each epoch.
 //
 // Order, draws, policies and resume states are the same as when streaming, and batches are equal
 // bit for bit. Used by one thread, except for const members.

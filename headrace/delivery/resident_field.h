@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A field of records that stay in memory, as the sets that slice batches from them see it.
+// A field of records that stay in memory, as used by the sets that slice batches from records.
 #pragma once
 
 #include <cstdint>

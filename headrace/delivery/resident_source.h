@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records in the state after the deterministic part of a pipeline, held in memory: a source like
-// the original one, with the same numbers, names and fingerprint.
+// A source that holds records in memory, in their state after the deterministic part of a pipeline.
+// It has the original source's numbers, names and fingerprint.
 //
-// They are made once, in order, by the engine (all threads, with read-ahead). A bad record is
-// stored with its error, so on_error applies wherever it is drawn. Immutable once filled; const
+// The records are made once, in order, by the engine (all threads, with read-ahead). A bad record
+// is stored with its error, so on_error applies wherever it is drawn. Immutable once filled; const
 // members may be called from any thread.
 #pragma once
 

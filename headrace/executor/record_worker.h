@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread's work on records: reads them, takes them through the pipeline together with their
-// partners, and writes them into the given rows; a bad one is an error, skipped or substituted, as
-// specified by on_error. It does not depend on other threads, or on the batch beyond its rows, so
-// it can run anywhere: everything shared with others (memory, reads, calls into Python) is passed
-// in.
+// partners, and writes them into the given rows; a bad record is an error, skipped or substituted,
+// as specified by on_error. It does not depend on other threads, or on the batch beyond its rows,
+// so it can run anywhere: everything shared with others (memory, reads, calls into Python) is
+// passed in.
 //
 // Stages of a row: begin (read, open) -> reserve -> advance (steps) -> write -> settle; or fail,
 // from any of these. Without Python steps, rows are processed in groups (Note [Pixels together]);

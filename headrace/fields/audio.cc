@@ -16,8 +16,8 @@ namespace {
 const ErrorCode kTooLong{
     "HR0355", ErrorKind::kResource, "decoded audio exceeds the memory limit",
     "A transform needs all samples of the audio, which would exceed one record's share of "
-    "memory_limit. Nothing was allocated. A clip transform before it (RandomClip, CenterClip) "
-    "decodes only what it keeps; or raise memory_limit."};
+    "memory_limit. Nothing was allocated. Add a clip transform before it (RandomClip, CenterClip), "
+    "so that only the clip is decoded, or raise memory_limit."};
 
 const ErrorCode kOtherRate{
     "HR0356", ErrorKind::kData, "audio has a different sample rate",

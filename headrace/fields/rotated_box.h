@@ -2,8 +2,8 @@
 // Rotated boxes, with torchvision v2's arithmetic: conversion of formats, rectangles from
 // parallelograms, and clamping to the canvas.
 //
-// The operations and their order are torchvision's. Its sines, cosines and arctangents differ from
-// the C library's in the last bits, so the results do too.
+// The operations and their order are torchvision's. torchvision's sines, cosines and arctangents
+// differ from the C library's in the last bits, so results may differ there, too.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of a batch's pictures in its slot when a device decodes some of them: the encoded
-// bytes of the required rows for those that the device decodes, pixels for the others. Each picture
-// takes as much room as it needs, so the copy is usually smaller than the pixels. Includes the
-// instructions for the device, which makes pixels from them with kernels/device_jpeg/ and
+// bytes of the required rows for pictures that the device decodes, pixels for all others. Each
+// picture takes as much room as it needs, so the copy is usually smaller than the pixels. Includes
+// the instructions for the device, which makes pixels from them with kernels/device_jpeg/ and
 // kernels/batch/resize_batch.h.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides where the last part of a pipeline's work on pictures is done (lookup tables, value
-// mapping, flip, erased rectangle, layout and dtype, mixing of rows): by the decoding threads, or
-// on the device that batches are copied to, which then receives bytes instead of floats. The
-// batches are the same.
+// Decides where the last part of a pipeline's work on pictures is done: by the decoding threads, or
+// on the device that batches are copied to, which then receives bytes instead of floats. The last
+// part is lookup tables, value mapping, flip, erased rectangle, layout and dtype, and mixing of
+// rows. Batches are the same either way.
 #pragma once
 
 #include <cstdint>

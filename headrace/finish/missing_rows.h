@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For index="auto": finds the rows of a JPEG whose row index is missing or ends too early, by
-// decoding all of its Huffman codes. This takes about as long as decoding a crop, once per picture.
-// Any thread may call it.
+// decoding all of its Huffman codes. This is done once per picture, and takes about as long as
+// decoding a crop. Any thread may call it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of a stage that compute new pixels from neighbors, or warps. Each goes from one
-// position among a batch's images to another; all passes of one kind are one launch.
+// The passes of a stage that compute pixels from neighboring pixels, or warp images. Each goes from
+// one position among a batch's images to another; all passes of one kind are one launch.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 // batch is handed over; copies of the field share it.
 //
 // A batch is assembled part by part, each picture once: the whole batch only knows how much memory
-// its rows need, part() selects some of them, and put_together() makes the device's input for
-// these.
+// its rows need, part() selects some of the rows, and put_together() makes the device's input for
+// the selected rows.
 #pragma once
 
 #include <cstddef>

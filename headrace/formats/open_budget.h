@@ -3,9 +3,9 @@
 // size of its files.
 //
 // A few bytes can refer to the same structure a million times, expand a thousandfold, or declare
-// rows that were never written. So code that follows a file's declarations deducts the cost here
-// first: a hostile file can then only cost a small multiple of its size. Progress is also called
-// from here, and may cancel. For one thread; `progress` must outlive it.
+// rows that were never written. So code that follows a file's declarations first deducts their cost
+// from this budget, and a hostile file costs at most a small multiple of its size. The budget also
+// calls `progress`, which may cancel. For one thread; `progress` must outlive it.
 #pragma once
 
 #include <cstdint>

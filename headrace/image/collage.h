@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several pictures on one canvas that are not decoded yet, such as a mosaic. When a part of the
-// canvas is needed, only the visible parts of the pictures are decoded, resized and copied to their
+// Several pictures, not decoded yet, on one canvas, such as a mosaic. When a part of the canvas is
+// needed, only the visible parts of the pictures are decoded, resized and copied to their
 // positions.
 #pragma once
 

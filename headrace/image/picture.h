@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rendered pixels: a dense, planar (C, H, W) picture in memory, a movable value type; its size, and
-// the library whose arithmetic computes it.
+// Rendered pixels: a dense, planar (C, H, W) picture in memory, a movable value type. Also the
+// types for a picture's size and for the library whose arithmetic it follows.
 #pragma once
 
 #include <array>

@@ -5,8 +5,8 @@
 // A recipe holds a few such steps as data. Rendering applies them to rows in the L1 cache, between
 // resampling and store, so they do not need a separate pass over the picture. A step's function is
 // a PixelFunction, a constant that is defined in the file of its operator; the step also has its
-// parameters for this record. What depends on more than one pixel (a mean) is measured beforehand
-// on rendered pixels, and passed as a parameter (ops/pixel_op.h).
+// parameters for this record. A value that depends on more than one pixel (a mean) is measured
+// beforehand on rendered pixels, and passed as a parameter (ops/pixel_op.h).
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters of the renderer: time by stage, and pictures that it delivered with a warning.
+// Counters of the renderer: time by stage, and pictures that were delivered with a warning.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters that convert a decoder's rows to the form that a pass needs: each receives rows, and
-// forwards them. For one thread.
+// Adapters that receive a decoder's rows, convert them to the form that a pass needs, and forward
+// them. For one thread.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes warps like torchvision's functionals: affine ones from an angle, a translation, a scale and
-// two shears; perspective ones from four corners.
+// Makes warps like torchvision's functionals: affine warps from an angle, a translation, a scale
+// and two shears; perspective warps from four corners.
 #pragma once
 
 #include <array>

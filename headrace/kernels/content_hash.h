@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A 64-bit hash of a file's bytes (XXH3), fast enough for every use: it distinguishes files, and
-// detects changes. It protects against accidents, not attacks. Equal on all SIMD levels and
-// machines, because it is stored in files.
+// A 64-bit hash of a file's bytes (XXH3), fast enough for every use, to distinguish files and
+// detect changes. The hash protects against accidents, not attacks, and is equal on all SIMD levels
+// and machines, because it is stored in files.
 #pragma once
 
 #include <cstddef>

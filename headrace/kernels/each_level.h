@@ -2,8 +2,8 @@
 // Compiles a kernel's file once more for each SIMD level. The file defines its own name
 // (HEADRACE_KERNEL), and has two halves: code before this header, which is compiled once (all its
 // includes, everything shared by its loops); and the loops, in namespace headrace::HEADRACE_LEVEL,
-// which is scalar, avx2, avx512 or neon. mean_rows.cc is the one to copy. Each kernel includes it
-// once, so it has no guard.
+// which is scalar, avx2, avx512 or neon. Use mean_rows.cc as a template. Each kernel includes this
+// header once, so it has no guard.
 //
 // Note [Nothing is included first at a level]: an inline function or template whose header is first
 // included between target pragmas is compiled for that level, and the linker may take that copy for

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers by position: each is a function of (key, row, column) alone, so rows may be
+// Random numbers by position. Each number is a function of (key, row, column) alone, so rows may be
 // generated in any order, by any thread and at any SIMD level.
 //
-// Any thread may call them. They work in tiles of kNoiseTile numbers: rows of random numbers need
-// room for whole tiles.
+// Any thread may call these functions. They work in tiles of kNoiseTile numbers, so a row of random
+// numbers needs room for whole tiles.
 #pragma once
 
 #include <cstdint>

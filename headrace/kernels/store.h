@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts 8-bit samples to elements of the batch: by table lookup or exact arithmetic, with dtype
-// and layout.
+// Converts 8-bit samples to elements of the batch: by table lookup or exact arithmetic, including
+// dtype and layout.
 //
 // A StoreTable maps each of the 256 values of one channel. make_store_table() checks whether
 // vectorizable float arithmetic gives all 256 results bit for bit; if not, the table itself is

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a loader's batches: the engine, record by record (streaming_batches.h), or sets of
-// records in memory, from which batches are sliced (resident_batches.h).
+// The interface of what makes a loader's batches: the engine, record by record
+// (streaming_batches.h), or sets of records in memory, from which batches are sliced
+// (resident_batches.h).
 //
 // The batches are equal bit for bit, and the loader only uses this interface. start, next,
 // load_resident and reseed are called by the thread that advances the loader; make, stats,

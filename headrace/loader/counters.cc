@@ -100,7 +100,7 @@ constexpr Counter<LoaderStats> kLoaderCounters[] = {
      value_of<&S::reads, &ReadCounts::videos_without_table>},
 
     // The row index.
-    {"index.file", "", "The row index in use, or the folder of several.",
+    {"index.file", "", "The row index in use; if there are several, the folder that holds them.",
      value_of<&S::row_index, &RowIndexStats::file>, CounterKind::kCurrent},
     {"index.note", "", "Why no row index is used for all or some of the records.",
      value_of<&S::row_index, &RowIndexStats::note>, CounterKind::kCurrent},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes a loader's batches to prefetchers for devices: directly out of its slots, which are pinned
-// if the loader has LoaderOptions::device, without a copy in between.
+// Passes a loader's batches to prefetchers for devices: directly from its slots, without a copy in
+// between. If LoaderOptions::device is set, the slots are pinned.
 #pragma once
 
 #include <list>

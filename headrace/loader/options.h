@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loader's options: declared as data, and checked together.
 //
-// The keywords of Python's Loader with their docstring, checks and type stubs, the reference and
-// the command line's options are made from a table, which also converts Python's arguments to
-// LoaderOptions.
+// A table of the options converts Python's arguments to LoaderOptions. Everything else that lists
+// options is generated from the table: the keywords of Python's Loader with their docstring, checks
+// and type stubs, the reference, and the command line's options.
 #pragma once
 
 #include <functional>

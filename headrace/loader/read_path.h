@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dataset as a loader reads it: through the record cache and the row index, if they are used.
+// The dataset as a loader reads it: through the record cache and the row index, if enabled.
 #pragma once
 
 #include <optional>

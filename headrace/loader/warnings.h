@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings of a loader while it delivers: each once, or once per epoch, however many batches it
-// applies to.
+// Warnings of a loader while it delivers batches. Each warning is issued once, or once per epoch,
+// regardless of how many batches it applies to.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides where a loader's batches are made: whether the device decodes pictures and applies the
 // last transforms, whether records stay in memory, whether rows may be made on other machines.
-// Batches are the same whatever it decides.
+// Batches are the same in all cases.
 #pragma once
 
 #include <memory>

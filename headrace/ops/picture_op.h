@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by operators on pictures: one draw, then the same on every picture of the record.
+// Shared by operators on pictures: draws once, then applies the same operation to every picture of
+// the record.
 //
 // A geometric operator decides on a Geometry, and `follow` applies it to every field of the step:
 // pictures, and fields in their coordinates (fields/kind.h).

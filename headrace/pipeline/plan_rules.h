@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requirements and effects of each kind of step on a plan under construction; one file each.
-// Invalid plans are Exceptions with the error declared in that file.
+// The requirements and effects of each kind of step on a plan under construction; one file each. An
+// invalid plan throws an Exception with an error that the step's file declares.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline in two parts: the part that gives the same result for a record in every epoch, and
-// the rest.
+// Splits a pipeline into two parts: the part that gives the same result for a record in every
+// epoch, and the rest.
 //
 // Draws are keyed by an operator's branch and its ordinal among equal operators, so leaving out
 // deterministic steps before an operator changes none of its draws.

@@ -249,7 +249,8 @@ std::unique_ptr<PluginSampler> declared_sampler(DeclarationCheck& check,
   check.set_subject("sampler " + name);
   check.check_flags(table.flags, HEADRACE_REPLACEMENT | HEADRACE_ANY_POSITION);
   if (table.per_record < 0 || table.per_record > HEADRACE_LENGTHS)
-    check.refuse("per_record is " + std::to_string(table.per_record));
+    check.refuse("per_record is " + std::to_string(table.per_record) +
+                 ", not a value from HEADRACE_NOTHING to HEADRACE_LENGTHS");
   check.check_function(table.order, "order");
   if (table.create) check.check_function(table.create, "create");
   if (table.destroy) check.check_function(table.destroy, "destroy");

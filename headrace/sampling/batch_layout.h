@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The positions of an epoch that make up batch k of a rank. Pure arithmetic.
 //
-// Global batch k is positions [k*G, (k+1)*G); rank r of W takes the r-th of W equal slices of it.
-// So the global order does not depend on W, and a run can resume with a different number of ranks.
-// If steps work on groups of positions (Note [Groups of positions] in ops/op.h), slices begin and
-// end with groups, also those of a short last batch.
+// Global batch k is positions [k*G, (k+1)*G); rank r of W takes the r-th of W equal slices of the
+// batch. So the global order does not depend on W, and a run can resume with a different number of
+// ranks. If steps work on groups of positions (Note [Groups of positions] in ops/op.h), slices
+// begin and end with groups, even in a short last batch.
 //
 // If the sampler decides how many records each batch has (Sampler::batch_sizes), G is the largest
-// of them, and batch k is the first sizes[k] of its positions; ranks take equal slices of these.
+// batch size, and batch k is the first sizes[k] of its G positions; ranks take equal slices of
+// these sizes[k] positions.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of records by their lengths, so that padding costs little: of similar lengths, or as many
-// records as a budget allows (seconds of audio, tokens of text).
+// Batches of records chosen by length, so that padding costs little: records of similar lengths, or
+// as many records as a budget allows (seconds of audio, tokens of text).
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract of every order, for the tests of each.
+// Checks of the contract of every order, for the tests of samplers.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sampler by its name: its per-record values, its parameters, and its factory. Each sampler's .cc
-// file registers one, and hr.sampling gets a class for each.
+// file registers a SamplerRecord, and hr.sampling gets a class for each record.
 #pragma once
 
 #include <cstdint>

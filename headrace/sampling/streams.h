@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sampler for many machines: each takes whole streams of blocks, so that together they read each
-// byte about once per epoch.
+// A sampler for many machines. Each machine takes whole streams of blocks, so that all machines
+// together read each byte about once per epoch.
 //
 // Note [Streams]: the blocks are arranged in a row, in an order determined by a key
 // (block_sequence.h), and the row of N records is split into C streams. Rows [s c/C, (s+1) c/C) of
-// every global batch of c records come from stream s; all batches but the last have G, so the
-// boundaries are where a stream has exactly the records that the batches need from it:
+// every global batch of c records come from stream s; all batches but the last have G records. So
+// the boundaries that give each stream exactly the records that the batches need from it are
 //
 //   records before stream s = floor(N/G) * floor(s G/C) + floor((N mod G) s/C)
 //
@@ -14,9 +14,9 @@
 // permutes its blocks, and the records in every window of some of them. Ranks take equal slices of
 // a batch (batch_layout.h): whole streams, if their number divides C.
 //
-// Nothing here depends on the number of ranks, and there is no table with an entry per record: only
-// one of the blocks, and for each stream that a rank draws from, its order and where its windows
-// begin, as far as the epoch has come.
+// Nothing here depends on the number of ranks, and no table has an entry per record. Memory holds a
+// table of the blocks and, for each stream that a rank draws from, its order and the beginnings of
+// its windows, as far as the epoch has progressed.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the container does not specify about fields, their kinds and row groups: declared by the
-// user, or inferred from the name.
+// Kinds and row groups of fields, which containers do not specify: the user declares them, or they
+// are inferred from the fields' names.
 #pragma once
 
 #include <map>

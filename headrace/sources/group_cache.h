@@ -3,7 +3,8 @@
 //
 // A group is requested and decoded once, however many threads need it; they wait for the one that
 // decodes it. If there is no room, groups whose records have all been read are evicted first, then
-// the least recently used; prefetching evicts only the former. Thread-safe.
+// the least recently used groups. Prefetching only evicts groups whose records have all been read.
+// Thread-safe.
 //
 // Groups are destroyed without holding the lock: their memory may belong to Python, and freeing it
 // takes the GIL (Note [Why daemon threads stay away], bindings/released_gil.h).

@@ -2,7 +2,7 @@
 // Base class of a wrapper around a source: the same records with the same numbers, read in a
 // different way. Functions that are not overridden return the inner source's result, except
 // identity(): a subclass that does not change any value must override it to return the inner
-// source's identity(). (For other record numbers: view.h.)
+// source's identity(). (For wrappers with different record numbers: view.h.)
 #pragma once
 
 #include <string>

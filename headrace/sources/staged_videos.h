@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Open videos that replace whole files for the reads of one thread: of separate files in
+// Open videos that replace whole files in the reads of one thread. If a video is a separate file in
 // asynchronous storage (Source::separate_file), only the frames of a record's clips are in memory.
-// The source reads as usual, and read_file_field() passes these on.
+// The source reads as usual, and read_file_field() passes on the open videos.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources whose encoded images are delivered in their stored format, and whose audio has known
-// channels and sample rate: both are in file headers, and a plan needs them before any record is
-// read.
+// channels and sample rate: all of these are in file headers, and a plan needs them before any
+// record is read.
 #pragma once
 
 #include <functional>

@@ -3,9 +3,9 @@
 //
 // Blocks appear atomically: the file is written without a name and then linked, so a killed process
 // leaves nothing. Locks on bytes of one file, "blocks.lock", record which process fills which block
-// and which blocks are still needed: the system releases them when a process ends. That file also
-// holds the total size of all blocks, and every block is added under its lock, so that the limit
-// holds for any number of processes.
+// and which blocks are still needed: the system releases them when a process ends. The same file
+// also holds the total size of all blocks. Blocks are added while this file is locked, so that the
+// limit holds for any number of processes.
 //
 // Only blocks are deleted: regular files of this user that are named like a block. Links are not
 // followed. All members may be called from any thread.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Additional functions of storages whose folders are key prefixes. Const members may be called from
-// any thread.
+// Additional functions of storages in which folders are key prefixes. Const members may be called
+// from any thread.
 #pragma once
 
 #include <string>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls functions asynchronously, on a few threads that exist only while there are calls to make:
-// for work that waits for a disk or for Python, where the calling thread must not block.
-// Thread-safe.
+// Calls functions asynchronously, on a few threads that exist only while there are calls to make.
+// For work that waits for a disk or for Python, if the calling thread must not block. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random access to bytes in memory or in an open file, of which only requested ranges are read:
+// Random access to bytes in memory or in an open file. Only requested ranges of a file are read:
 // decoding a clip of a long video reads only the packets of that clip.
 //
 // Cheap to copy; copies share the buffered bytes, so only one thread at a time may use them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where indexes are kept between runs: $HEADRACE_CACHE, or $XDG_CACHE_HOME/headrace, or
-// ~/.cache/headrace. An empty HEADRACE_CACHE means none.
+// ~/.cache/headrace. An empty HEADRACE_CACHE disables the cache.
 //
 // A cache may be missing, unwritable, full, or filled by another user: none of that is an error,
 // and readers must check every byte of an entry. Entries appear atomically, by a rename. All

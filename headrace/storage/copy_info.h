@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file next to a decompressed copy that describes it: it contains the path of the original
-// file, and what is needed to verify the copy. It is written last.
+// The file that describes the decompressed copy next to it: the path of the original file, and the
+// data needed to verify the copy. Written after the copy.
 //
 // The format is private, and parsed as hostile input: its contents are checked against the file.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of one container: opened when they are first read, closed again when too many are open,
-// in this set or in the process (idle_files.h).
+// The files of one container. Files are opened when they are first read, and closed again when too
+// many are open, in this set or in the process (idle_files.h).
 //
 // The set stores the identity of each file at its creation. Reading a file that was replaced or
 // changed since is a data error (HR0208), so bytes of different versions are never mixed. Const

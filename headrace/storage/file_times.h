@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// File times, to validate data that is cached about files between runs.
+// File times, for validating facts about files that are cached between runs.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads small pieces of a file at mostly increasing offsets: headers that a scan reads.
+// Reads small pieces of a file at mostly increasing offsets, such as the headers that a scan reads.
 //
-// If they are close together, one large read serves many of them; if they are far apart, little
-// more is read than requested. For one thread; the file must outlive it.
+// If the pieces are close together, one large read serves many of them; if they are far apart,
+// little more is read than requested. For one thread; the file must outlive it.
 #pragma once
 
 #include <cstdint>

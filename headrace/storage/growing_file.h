@@ -3,8 +3,8 @@
 // contiguous in the file. Writes at given offsets may become visible in any order, so readers must
 // verify what they read (by a checksum).
 //
-// Failures are reported by null or false, and errno, without an Error. All members may be called
-// from any thread.
+// Functions report failure by returning null or false and setting errno, without an Error. All
+// members may be called from any thread.
 #pragma once
 
 #include <cstdint>

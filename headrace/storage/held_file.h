@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of which some ranges are in memory. Reads within one of them take no time; any other read
-// goes to the file, and may wait for its storage.
+// A file with some ranges in memory. Reads within one of these ranges are served from memory; any
+// other read goes to the file, and may wait for its storage.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits the files of the process that remain open between reads, and closes the least recently
-// read one when another file needs its descriptor. The limit follows that of the process (ulimit
+// read file when another needs its descriptor. The limit depends on that of the process (ulimit
 // -n); Headrace leaves at least half of it to other code.
 //
 // All members may be called from any thread; they never wait for a file.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks with announced reads that are not yet done: they are not evicted, by this process or any
-// other (BlockFolder::need). Not thread-safe; BlockCache calls it under its mutex.
+// Blocks with announced reads that are not yet done. Neither this process nor any other evicts
+// these blocks (BlockFolder::need). Not thread-safe; BlockCache calls it under its mutex.
 //
 // A block counts as done when three quarters of the announced bytes were read, since the bytes
-// between records (headers, padding) are never read. As that may be too early, it stays until some
-// more blocks are done.
+// between records (headers, padding) are never read. As that may be too early, such a block stays
+// until some more blocks are done.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long this thread's reads wait for an asynchronous storage (AsyncStorage): until a deadline,
-// one for all parts of a record, or until the record is no longer needed. Answers that arrive later
-// are dropped.
+// which applies to all parts of a record together, or until the record is no longer needed. Answers
+// that arrive later are dropped.
 #pragma once
 
 #include <atomic>

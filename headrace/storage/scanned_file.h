@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is read once from start to end, in small pieces, for an index of its contents:
-// headers that a scan reads.
+// A file that a scan reads once from start to end to index its contents, in small pieces such as
+// headers.
 //
-// With an asynchronous storage, each header would cost a request, one after the other. A request
-// takes as long as reading some megabytes, so smaller gaps between headers are read too: by large
-// reads, while the next one is in flight.
+// In an asynchronous storage, each header would cost a request, one after the other. A request
+// takes as long as reading some megabytes, so smaller gaps between headers are read, too: in large
+// reads, with the next read already in flight.
 #pragma once
 
 #include <memory>

@@ -2,9 +2,9 @@
 // Bytes that have arrived from an asynchronous storage and serve the reads of one thread.
 //
 // Read-ahead knows which pieces of which files a record needs, but not what the source does with
-// them. So the source reads as usual, on a thread where these pieces are staged: a read within a
-// piece is served from it, and any other goes to the storage. So does a read of another version of
-// the file: `version` is the reader's FileIdentity; null: any.
+// them. So the source reads as usual, on a thread where these pieces are staged. A read within a
+// piece is served from the piece; any other read, and a read of another version of the file, goes
+// to the storage. `version` is the reader's FileIdentity; null: any.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface of a storage: stat, list, open, read at an offset, many reads at once.
 //
-// The path's scheme selects the storage: "memory://photos/a.jpg" is in the one registered as
+// The path's scheme selects the storage: "memory://photos/a.jpg" is in the storage registered as
 // "memory"; a path without a scheme is a local file. A storage is implemented in one file that
 // registers its StorageRecord. Formats do not refer to storages: they use file.h, file_set.h and
 // folder_entries.h with paths.

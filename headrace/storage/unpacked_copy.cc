@@ -38,9 +38,9 @@ namespace {
 const ErrorCode kNoCache{
     "HR0209", ErrorKind::kConfig, "no directory to decompress into",
     "The file is compressed (gzip, zlib, Zstandard), and random access needs an uncompressed "
-    "copy, which Headrace makes once in the user's cache directory, which does not exist. Set "
-    "HEADRACE_CACHE to a directory on a disk with enough space, or decompress the file and open "
-    "the result."};
+    "copy. Headrace makes this copy once, in the user's cache directory, but there is no such "
+    "directory. Set HEADRACE_CACHE to a directory on a disk with enough space, or decompress the "
+    "file and open the result."};
 
 const ErrorCode kNotWritten{
     "HR0210", ErrorKind::kStorage, "cannot decompress into the cache directory",

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decompresses a file (gzip, zlib, Zstandard) into the user's cache folder, for random access.
 //
-// The file is decompressed once, in constant memory, and the copy is reused until either of them
-// changes. Processes that need the same copy wait for the first; one that is killed leaves only an
-// empty file. The copies are not trusted: they are parsed like any other container.
+// The file is decompressed once, in constant memory, and the copy is reused until the file or the
+// copy changes. Processes that need the same copy wait for the first process; a process that is
+// killed leaves only an empty file. The copies are not trusted: they are parsed like any other
+// container.
 #pragma once
 
 #include <cstdint>

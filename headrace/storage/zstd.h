@@ -2,8 +2,8 @@
 // Compresses and decompresses Zstandard (RFC 8878) in memory. Input is untrusted: the caller limits
 // the output, and sizes stated in headers are first checked against that limit.
 //
-// Functions that decompress return libzstd's error message, empty on success; callers put it in
-// their own errors. Thread-safe.
+// Functions that decompress return libzstd's error message, empty on success; callers include the
+// message in their own errors. Thread-safe.
 #pragma once
 
 #include <cstddef>

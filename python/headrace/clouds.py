@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cloud credentials from the providers' own libraries: the engine requests them if no environment
-variable sets them, and again before they expire.
+"""Cloud credentials from the providers' own libraries: the engine requests credentials if no
+environment variable sets them, and again before they expire.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment variables that Headrace reads. Unknown and invalid ones cause one warning, at
-import.
+"""The environment variables that Headrace reads. Unknown variables and invalid values cause one
+warning, at import.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headrace's exceptions. ``headrace explain CODE`` says more about a code.
+"""Headrace's exceptions. ``headrace explain CODE`` explains a code.
 
 >>> import headrace as hr
 >>> try:

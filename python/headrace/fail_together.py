@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes ranks fail together: an error in one of them ends all, with its message, instead of leaving
-the others in a collective that it will never join.
+"""Makes ranks fail together: an error in one rank ends all ranks, with its message, instead of
+leaving the others in a collective that the failed rank will never join.
 
 Each rank has a thread that looks twice a second for a message in the process group's store. A rank
 that waits in Python is interrupted; one that waits in a collective gets ``grace`` seconds to notice

@@ -8,7 +8,7 @@ document its parameters:
     >>> print(hr.folder.__doc__.splitlines()[0])
     A folder of images. With folders in it, each is a class (their names, sorted) and is ...
 
-Where the format takes several files, a path may be a pattern of them ("train-{0000..0146}.tar",
+Where the format takes several files, a path may be a pattern ("train-{0000..0146}.tar",
 "train-*.tar") or a list of paths. The functions are made from the engine's registry; no container
 is named here.
 """

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The global generators of torch, NumPy and Python, used by both training loops and transforms. A
-Python transform that draws from them runs on a thread of the engine: they are seeded for the record
-before it and restored after it. A training loop that draws in the meantime would get the record's
-numbers, and the transform the loop's. So they take turns: while such a loop is outside its loader,
-these transforms wait, as with DataLoader(num_workers=0), except when another thread waits for a
-batch. Whether a loop draws is determined during its first batches and the first batches of each
-epoch, during which transforms wait in any case; afterwards it is checked periodically.
+Python transform that draws from them runs on a thread of the engine: the generators are seeded for
+the record before the transform runs, and restored afterwards. A training loop that draws in the
+meantime would get the record's numbers, and the transform the loop's. So they take turns: while
+such a loop is outside its loader, these transforms wait, as with DataLoader(num_workers=0), except
+when another thread waits for a batch. Whether a loop draws is determined during its first batches
+and the first batches of each epoch, during which transforms wait in any case; afterwards it is
+checked periodically.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Row indexes: where the rows of each JPEG image start, so that decoding can start at a crop; and
 indexes next to the data, which hold the position of each record of remote containers for all
-machines. A loader automatically uses the index of its dataset if there is one; pixels are the same.
+machines. A loader automatically uses the index of its dataset if there is one; pixels are the same
+with and without an index.
 
 >>> import headrace as hr, os, tempfile
 >>> out = os.path.join(tempfile.mkdtemp(), "x.rows")

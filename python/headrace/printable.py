@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes text from datasets safe for a terminal. Names of files and classes come with the data. An
-escape sequence in one could clear the screen, set the title or simulate input; bytes that are not
-UTF-8 could not be printed at all.
+escape sequence in a name could clear the screen, set the title or simulate input; bytes that are
+not UTF-8 could not be printed at all.
 
 >>> print(printable("a\\x1b[2Jb\\udcff.jpg"))
 a\\x1b[2Jb\\xff.jpg

@@ -2,7 +2,7 @@
 """Makes the wait for a batch, and the stages of ``hr.prefetch``, named regions in traces of
 PyTorch's profiler and Nsight Systems. ``torch.profiler`` and ``torch.autograd.profiler.emit_nvtx``
 show time between torch's operators only if it is in a named region. Costs one dictionary lookup
-while neither runs.
+while no profiler runs.
 """
 
 from __future__ import annotations

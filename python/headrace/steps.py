@@ -5,13 +5,13 @@ A function's argument names are fields; an argument named ``rng`` receives a
 ``numpy.random.Generator`` that belongs to this record and this step, so its draws repeat exactly
 after a resume and on any number of threads. It returns a dictionary of fields, or just the value if
 it takes one field. Images are (C, H, W) arrays. Fields are returned with the dtype and shape that
-they had; others are declared with ``headrace.transforms.Python``. In a record with a single field,
-the argument may have any name. Torchvision v2 transforms and Albumentations Composes that change
-positions get all fields in image coordinates (headrace.library_steps), others get ``image``;
-``T.Python(transform, fields=("image", "mask"))`` selects the fields instead. A function that moves
-an image must also move the fields in its coordinates: a transform that is known to move only the
-image is rejected for a record with a mask or boxes (HR0180), and so is an image that is returned in
-a different size.
+they had; a different dtype or shape is declared with ``headrace.transforms.Python``. In a record
+with a single field, the argument may have any name. Torchvision v2 transforms and Albumentations
+Composes that change positions get all fields in image coordinates (headrace.library_steps), all
+other library transforms get ``image``; ``T.Python(transform, fields=("image", "mask"))`` selects
+the fields instead. A function that moves an image must also move the fields in its coordinates: a
+transform that is known to move only the image is rejected for a record with a mask or boxes
+(HR0180), and so is an image that is returned in a different size.
 
     >>> import numpy as np
     >>> def invert(image):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """States of Python's and NumPy's Mersenne Twisters, copied directly in memory.
 
-Their own functions convert each of 624 words to an integer, or make an array: tens of microseconds
-per record. The position of the words in memory is determined once, from a generator with a known
-state. If they are not found, as in another implementation of Python, the generators' own functions
-are used.
+The generators' own functions convert each of 624 words to an integer, or make an array, which takes
+tens of microseconds per record. The position of the words in memory is determined once, from a
+generator with a known state. If the words are not found, as in another implementation of Python,
+the generators' own functions are used.
 """
 
 from __future__ import annotations

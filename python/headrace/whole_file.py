@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a file atomically: on a full disk or after a power cut it is unchanged.
+"""Writes a file atomically: if the disk is full or the power fails, the previous file is unchanged.
 
-The bytes are first written to a file next to it, under a unique name. It is removed if writing
-fails; files left by a killed process can be recognized by their name.
+The bytes are first written to a temporary file next to it, under a unique name. The temporary file
+is removed if writing fails; files left by a killed process can be recognized by their name.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 // Audio before decoding: the needed part of a file, and the amount of silence around it. Transforms
 // that trim or pad edit it, and the codec decodes what remains.
 //
-// A value; it borrows the encoded bytes, or shares the open file that they are read from.
+// A value type. Borrows the encoded bytes, or shares the open file from which they are read.
 #pragma once
 
 #include <cstddef>

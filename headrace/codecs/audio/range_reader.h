@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file as a stream, for libraries that need one. A failed read ends the stream; the library then
-// reports a different error, so callers check here first.
+// A file as a stream, for libraries that read streams. A failed read ends the stream, and the
+// library then reports some other error; so callers first check error().
 #pragma once
 
 #include <algorithm>

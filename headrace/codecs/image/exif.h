@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orientation of images of several formats: from EXIF, or else from XMP, like Pillow.
+// The orientation of an image, in any of several formats, from EXIF or else from XMP, like Pillow.
 // Bounds-checked, allocates nothing; any thread may call it.
 #pragma once
 

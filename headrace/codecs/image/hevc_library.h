@@ -2,8 +2,8 @@
 // Decodes the HEVC pictures of HEIF files for libheif, with libde265.
 //
 // Any thread may call it. libheif's own plugin ignores libde265's reports of damage, and both
-// deliver pixel blocks that no slice of the file has written, with uninitialized contents. Here
-// they are an error.
+// libraries deliver blocks that no slice of the file covers, with uninitialized pixels. Here
+// reported damage and missing blocks are errors.
 #pragma once
 
 #include <libheif/heif.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of video files, shared by the readers of all containers; and of headrace-av and the
-// communication with it, for all media. `kind`: "MP4".
+// Errors of video files, shared by the readers of all containers; and errors of headrace-av and of
+// the communication with it, for all media. `kind`: the container, such as "MP4".
 #pragma once
 
 #include <cstdint>

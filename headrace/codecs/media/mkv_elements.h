@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Iterates over a file's elements like EbmlElements over those in memory, but reads only the
-// beginning of each: its header and first bytes.
+// Iterates over the elements of a file, as EbmlElements does over elements in memory, but reads
+// only the header and the first bytes of each.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Matroska elements (RFC 9559) that are read.
+// Ids of the Matroska elements (RFC 9559) that Headrace reads.
 #pragma once
 
 #include <algorithm>

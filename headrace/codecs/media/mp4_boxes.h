@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Iterates over MP4 boxes (ISO/IEC 14496-12, 4.2), none of which exceeds its parent. Allocates
-// nothing; the caller owns the bytes. Also the top-level boxes of a file, of which only the headers
-// are read, and all of moov, which has the positions of the packets.
+// nothing; the caller owns the bytes. Also reads the headers of a file's top-level boxes, and all
+// of the box moov, which has the positions of the packets.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classifies packets of AV1 by the headers of their units (AV1 Bitstream & Decoding Process
-// Specification, 5.3 to 5.9): whether other packets need them.
+// Determines whether other packets need an AV1 packet, from the headers of the packet's units (AV1
+// Bitstream & Decoding Process Specification, 5.3 to 5.9).
 //
-// A frame is stored for others in those of eight slots that its refresh_frame_flags select, and
-// later frames can only use what is stored there (pixels, motion, probabilities, film grain); so a
-// frame that selects no slot is not needed by others. Anything unparseable or rare (several layers,
-// a decoder model) counts as needed.
+// A frame's refresh_frame_flags select the slots, of eight, that store it. Later frames can only
+// use what a slot stores (pixels, motion, probabilities, film grain), so a frame that selects no
+// slot is not needed by other frames. Anything unparseable or rare (several layers, a decoder
+// model) counts as needed.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the packets that an open decoder was fed. Tells whether the decoder can continue from
-// there to the frames of another plan, with the same result as a decode from the beginning of the
-// file. Consecutive windows of a video then cost only their new frames.
+// Records the packets that an open decoder was fed. Tells whether the decoder can continue after
+// these packets to the frames of another plan, with the same result as a decode from the beginning
+// of the file. Consecutive windows of a video then cost only their new frames.
 //
-// A video counts as the same as the previous one if its tables are equal, and the bytes of the
-// packets fed have the same hash, whichever file they are in.
+// Two videos count as the same if their tables are equal and the bytes of the fed packets have the
+// same hash, even if they are in different files.
 #pragma once
 
 #include <cstddef>

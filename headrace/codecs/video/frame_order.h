@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From packets to frames: which are shown, in what order, and which are key frames. Shared by all
-// containers.
+// Determines which packets are shown as frames, in what order, and which are key frames. Shared by
+// all containers.
 #pragma once
 
 #include <cstdint>

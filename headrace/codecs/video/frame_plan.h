@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans which packets a decoder is fed to output given frames: as few as possible. Pure functions.
+// Plans the fewest packets that a decoder must be fed to output given frames. Pure functions.
 //
 // Inspects the first bytes of packets: whether a decoder really can begin at one that the container
 // marks as a key frame, and, for H.264, HEVC and AV1, whether other packets need it. This is done

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a file that a decoder will need for given frames, from the file's tables alone: for
-// storage with slow reads, so that all of them are requested together and in advance. Pure
-// functions.
+// Computes, from a file's tables alone, the bytes that a decoder will need for given frames, so
+// that they can be requested from slow storage together and in advance. Pure functions.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classifies packets of H.264 and HEVC by the first bytes of their NAL units: whether decoding can
-// begin with a packet, and whether other packets need it (ITU-T H.264, 7.4.1; H.265, 7.4.2.2).
+// Determines whether decoding can begin with an H.264 or HEVC packet, and whether other packets
+// need it, from the first bytes of its NAL units (ITU-T H.264, 7.4.1; H.265, 7.4.2.2).
 //
-// Units are found only by the lengths before them: the start code 00 00 01, which separates them in
-// streams, would be a length of 256 to 511 in files. For anything unparseable, assumes the case
-// that needs the most decoding. Also reads the sequence parameter sets of H.264.
+// Units are found only by the lengths before them: the start code that separates units in streams,
+// 00 00 01, would be a length of 256 to 511 in a file. A packet that cannot be parsed is assumed to
+// be the case that needs the most decoding. Also reads the sequence parameter sets of H.264.
 #pragma once
 
 #include <cstdint>

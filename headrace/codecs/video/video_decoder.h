@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes packets to frames: in another process, headrace-av, or for animations in this one;
-// callers cannot tell. A decoder is for one thread, and keeps its library's state from one call to
-// the next. A thread keeps its decoders between videos; each is started on first use.
+// Decodes packets to frames, in the process headrace-av or, for animations, in this process;
+// callers use both in the same way. A decoder is for one thread, and keeps its library's state from
+// one call to the next. A thread keeps its decoders between videos; each is started on first use.
 #pragma once
 
 #include <cstddef>

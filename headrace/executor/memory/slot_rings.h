@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings of a loader's batches: one per dense field that is large enough to need one. All have
+// The rings of a loader's batches, one for each dense field that is large enough. All rings have
 // the same depth, and a batch takes a slot of each. Thread-safe.
 #pragma once
 

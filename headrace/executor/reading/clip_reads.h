@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Videos in separate files of asynchronous storage, of which a row takes clips: instead of the
-// whole file, its table is read, and then the packets that the clips need.
+// Reads clips of videos that are separate files in asynchronous storage: first the file's table,
+// then only the packets that the row's clips need.
 //
-// Which these are is drawn for the row's position (Plan::clip_frames), so it is known as soon as
-// the table is in memory, before the record is read. Thread-safe.
+// The clips are drawn for the row's position (Plan::clip_frames), so these packets are known as
+// soon as the table is in memory, before the record is read. Thread-safe.
 #pragma once
 
 #include <atomic>

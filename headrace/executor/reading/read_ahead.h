@@ -12,9 +12,10 @@
 // if it is known.
 //
 // The budget covers all encoded bytes: records read ahead or in flight, those lent to workers
-// (until returned), and spare buffers. A record larger than half of it counts half (counted()), the
-// rest is taken from the records' budget, so that small ones continue alongside it. A record larger
-// than nearly all recent ones is not read ahead; the worker that fetches it reads it.
+// (until returned), and spare buffers. A record larger than half of the budget counts as half
+// (counted()) and takes the rest from the records' budget, so that small records continue alongside
+// it. A record larger than nearly all recent ones is not read ahead; the worker that fetches it
+// reads it.
 //
 // Reading ahead is optional: if a reader finds no memory, or no thread can be started, only the
 // speedup is lost, and the worker that fetches the record reads it and gets the error. Thread-safe.

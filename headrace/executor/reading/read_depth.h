@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many records should be read or ready ahead of the consumed ones: as many as are consumed
-// during one read (latency times rate), twice over, so that the rate may grow. If reads keep the
-// consumer waiting, the depth doubles once per read latency; otherwise it is unchanged. Not
-// thread-safe; ReadAhead calls it under its mutex.
+// How many records should be read or ready ahead of the consumed ones: twice the number consumed
+// during one read (latency times rate), so that the rate can grow. If reads keep the consumer
+// waiting, the depth doubles once per read latency; otherwise it is unchanged. Not thread-safe;
+// ReadAhead calls it under its mutex.
 #pragma once
 
 #include <algorithm>

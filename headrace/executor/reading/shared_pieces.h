@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces that several records need (FilePiece::shared): each is requested once, and its memory is
-// shared by the records that are read ahead while any of them has it. Two versions of a file have
+// Pieces that several records need (FilePiece::shared): each piece is requested once, and stays in
+// memory, shared, as long as any record that is read ahead has it. Two versions of a file have
 // different pieces. Not thread-safe: ReadAhead::mutex_ protects it.
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // COCO annotations: the file as columns, and the source of its records.
 //
-// Images are in the order of their ids, the rows (annotations) of each in file order. Long and
-// rarely used values (segmentations, keypoints, captions) stay in the file; the columns store their
-// offsets.
+// Images are in the order of their ids, and the rows (annotations) of an image in file order. Long
+// and rarely used values (segmentations, keypoints, captions) stay in the file; the columns store
+// their offsets.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists all images below a folder, without a stat for each; or all files of another media kind.
+// Lists all images below a folder, or all files of another media kind, without a stat per file.
 //
 // Images are files with a known suffix, which are not read, and all other files whose first bytes
 // are the signature of a codec. Audio and video are recognized by suffix only. Files and folders

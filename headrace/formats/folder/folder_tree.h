@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything below a folder of a bucket, listed at once (Bucket::list_below) and accessed folder by
-// folder. Memory per million names: the length of their text and about 20 bytes each.
+// folder. Memory per name: its text and about 20 bytes.
 #pragma once
 
 #include <cstdint>

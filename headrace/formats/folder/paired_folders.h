@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders that contain the images of records, and their masks or labels: these are not classes.
+// Recognizes folders that hold the images of records, or their masks or labels, and so are not
+// classes.
 #pragma once
 
 #include <string>

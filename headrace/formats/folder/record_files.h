@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the files that a table refers to, if they are not at the given path: in a subfolder, or
-// with a suffix that the table omits. Makes a few storage requests, regardless of the table's size.
+// Finds files that are not at the path given in a table, but in a subfolder, or whose suffix the
+// table omits. Makes a few storage requests, regardless of the table's size.
 #pragma once
 
 #include <cstdint>

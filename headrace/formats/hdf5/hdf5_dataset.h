@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset of an HDF5 file: its shape, its type, and the bytes of its rows, whose filters are
-// undone.
+// A dataset of an HDF5 file: its shape, its type, and the bytes of its rows after undoing their
+// filters.
 //
 // Opening throws Exception; reading returns Result and is thread-safe.
 #pragma once

@@ -214,7 +214,7 @@ class TypeParser {
   }
 
   Hdf5Type variable(const Header& head, int depth) {
-    if (head.bytes != 4U + file_.address_bytes() + 4U) bad("has a wrong size for its class");
+    if (head.bytes != 4U + file_.address_bytes() + 4U) bad("has the wrong size for its class");
     if ((head.bits & 15) == 1) return {.what = Hdf5Type::Class::kString, .bytes = head.bytes};
     if ((head.bits & 15) != 0) bad("has a variable-length type of an unknown kind");
     Hdf5Type type = nested(depth);

@@ -4,7 +4,7 @@
 //
 // Nothing in the file is trusted: every page is checked before it is used, no page is visited
 // twice, and bad pages are reported to the visitor while the walk continues. lock.mdb is neither
-// read nor created: the environment must not be written to while it is open.
+// read nor created, so the environment must not be written to while it is open.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Converts the values of an LMDB database to fields: encoded images, Caffe's Datum, or plain bytes.
 //
 // LmdbValues is created from a few values, which determine the schema; a later value that does not
-// match is an error of its record. Const members may be called from any thread.
+// match the schema is an error of its record. Const members may be called from any thread.
 #pragma once
 
 #include <cstdint>

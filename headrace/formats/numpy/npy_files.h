@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of .npy files as a source: one record per file, with a class if they are in class
-// folders; or one field per file, each with all records.
+// A folder of .npy files as a source: either one record per file, with a class if the files are in
+// class folders, or one field per file, with one row per record.
 #pragma once
 
 #include <optional>

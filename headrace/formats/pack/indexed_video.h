@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of a video (or another file with tables) in a pack: the file, then the index of its
 // tables (MediaRecord::index; for videos, that of codecs/video/video_index.h), and at the end the
-// index's size in bytes, a u32, 0 if there is none. So its container need not be parsed again.
+// index's size in bytes, a u32, 0 if there is no index. So the file's container need not be parsed
+// again.
 #pragma once
 
 #include <cstdint>

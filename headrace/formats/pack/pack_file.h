@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One file of a pack, open for reading: a whole dataset, or a shard of one.
+// One file of a pack, open for reading: a whole dataset, or a shard of a dataset.
 //
 // Everything is checked once on opening: afterwards each blob is known to be within its page.
 // Memory holds the columns, the keys and sixteen bytes per blob. Bytes are read (pread), never

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of unpacking: a folder of files, never outside of it, and their manifest.
+// The output of unpacking: files and their manifest, in one folder and never outside of it.
 //
 // Files appear atomically. Thread-safe.
 #pragma once

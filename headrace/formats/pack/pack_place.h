@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The destination of a pack: where it is written, and how it is moved into place.
+// The destination of a pack: where the pack is written, and how it is moved into place.
 //
-// It is written under a name that ends in .partial, as one file or as a folder of shards, which is
-// locked against other processes. An existing file is only replaced if it is a pack, and is moved
-// aside first. For one thread.
+// A pack is written under a name that ends in .partial, as one file or as a folder of shards, and
+// locked against other processes meanwhile. An existing file is only replaced if it is a pack, and
+// is moved aside first. For one thread.
 #pragma once
 
 #include <cstdint>

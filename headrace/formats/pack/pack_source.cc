@@ -406,7 +406,7 @@ const FormatRecord kPack{
                 .decides = Affects::kReading},
                {.name = "recover",
                 .type = ParamType::kBool,
-                .doc = "Whether to open the records of complete pages of a truncated pack.",
+                .doc = "Whether to open a truncated pack, with the records of its complete pages.",
                 .fallback = false,
                 .decides = Affects::kReading}},
     .recognizes = is_pack,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a container: the position of each record. It is found by scanning the files once, on
-// all cores, and stored in the user's cache folder, where it is valid until the files change, or
-// next to the data (its sidecar, see below). A large index is mapped, so that the processes of a
-// machine share it.
+// The index of a container: the position of each record. The positions are found by scanning the
+// files once, on all cores, and are stored in the user's cache folder, where the index is valid
+// until the files change, or next to the data (its sidecar, see below). A large index is mapped, so
+// that the processes of a machine share it.
 //
 // Data that a scan cannot parse is not silently dropped: the rest of the file after the error is
 // one record, which is reported as bad when it is read, so that on_error applies and len() includes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a container, where compressed ones are replaced by decompressed copies. Files are
+// The files of a container, with compressed files replaced by decompressed copies. Files are
 // decompressed in parallel, on all cores.
 #pragma once
 

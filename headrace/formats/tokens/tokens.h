@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets of token ids: files of contiguous integers of one type, how they are recognized and
-// opened, and the two sources that read ranges of them, windows and documents.
+// Datasets of token ids: recognizes and opens files of contiguous integers of one type, and
+// provides the two sources that read ranges of tokens, windows and documents.
 //
 // Files are read (pread), never mapped: a file that is truncated while it is open must cause an
 // error of a record, not a signal (SIGBUS). Const members may be called from any thread.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the pickle inside a torch.save file for the tensors that it describes. It never calls
-// anything: only the few names that torch.save writes, for tensors, storages and dictionaries, are
-// recognized, and any other name, or an opcode that torch.save does not write, is an error.
+// Parses the pickle inside a torch.save file for the tensors that it describes. Nothing named in
+// the pickle is called. Only the few names that torch.save writes, for tensors, storages and
+// dictionaries, are recognized; any other name, and any opcode that torch.save does not write, is
+// an error.
 #pragma once
 
 #include <cstdint>

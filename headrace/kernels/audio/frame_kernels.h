@@ -6,7 +6,8 @@
 //
 //     signal ──gather──> samples of a block ──powers──> its spectra ──weigh──> bands, one row each
 //
-// Any thread may call them. Scratch memory is the caller's, ideally 64-byte aligned for speed.
+// Any thread may call these functions. Scratch memory is the caller's, ideally 64-byte aligned for
+// speed.
 #pragma once
 
 #include <cstdint>

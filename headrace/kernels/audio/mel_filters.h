@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Triangular filters over the bins of a spectrum, evenly spaced on the mel scale, computed as in
-// each of the libraries that are used for training, including their rounding.
+// each of several training libraries, including its rounding.
 #pragma once
 
 #include "headrace/kernels/audio/sparse_rows.h"

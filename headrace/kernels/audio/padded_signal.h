@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a signal with its padding: a part inside the signal is returned in place, one that
-// extends beyond it is assembled.
+// Parts of a signal with its padding: a part inside the signal is returned in place, a part that
+// extends beyond the signal is assembled.
 //
 // Borrows the samples. One thread.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tests of batch kernels run them: on the CPU, with the work divided in ways a GPU might,
-// and on a GPU if there is one. All must give the same bytes.
+// The devices on which tests run batch kernels: the CPU, with the work divided in ways a GPU might,
+// and a GPU if there is one. All must give the same bytes.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PictureBatch for 8-bit pictures on one thread of a CPU: each picture is cropped, mirrored and
 // padded as bytes in the L1 cache, and from there mapped and stored by the vector code of
-// kernels/store.h, so that its bytes are read from memory once. They are prefetched some pictures
-// ahead. The bits are the same, because both use the StoreTable.
+// kernels/store.h, so that a picture's bytes are read from memory once; they are prefetched some
+// pictures ahead. The bits equal those of PictureBatch, because both use the StoreTable.
 #pragma once
 
 #include <array>

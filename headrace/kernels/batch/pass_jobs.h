@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by passes over single pictures of a batch (SharpenPictures, BlurPictures, WarpPictures):
-// each reads 8-bit planes and writes others. Pictures may have any sizes. A picture that is not
-// part of a pass has no job in it and is not changed; later stages read it from where it was.
+// Shared by passes over single pictures of a batch (SharpenPictures, BlurPictures, WarpPictures). A
+// pass reads 8-bit planes and writes other planes; pictures may have any sizes. A picture without a
+// job in a pass is not changed, and later stages read it from its old position.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// PictureBatch: from pictures in memory to a batch, in one pass: gather, crop with padding,
+// PictureBatch: makes a batch from pictures in memory, in one pass: gather, crop with padding,
 // horizontal flip, cutout, value mapping, dtype and layout. Each part is optional, so the same
-// kernel is a flip, a crop, a cutout, a normalization or a change of layout alone. It does no
-// arithmetic: 8-bit samples go through a table made by the CPU's own code (kernels/store.h), others
-// are copied. So a batch has the same bits on every device.
+// kernel is a flip, a crop, a cutout, a normalization or a change of layout alone. The kernel does
+// no arithmetic: 8-bit samples go through a table made by the CPU's own code (kernels/store.h), all
+// other samples are copied. So a batch has the same bits on every device.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunPrograms: runs each image's instructions on its 8-bit pixels, in place; each thread processes
-// four adjacent pixels, in all channels.
+// RunPrograms: executes each image's instructions on its 8-bit pixels, in place; each thread
+// processes four adjacent pixels, in all channels.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the anchors of a single-shot detector with boxes, one box at a time. Any thread may call
-// it.
+// Compares the anchors of a single-shot detector with boxes, one box at a time. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 // bit. Conversions for decoders are in planar_color.h; operators that map each sample by its value
 // alone are tables (table_rows.h).
 //
-// Any thread may call them. They may read and write up to 63 bytes past `count` samples of each
-// row. In and out must not overlap, except where noted.
+// Any thread may call these functions. They may read and write up to 63 bytes past `count` samples
+// of each row. In and out must not overlap, except where noted.
 #pragma once
 
 #include <cstdint>

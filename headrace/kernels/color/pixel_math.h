@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colors and tones, pixel by pixel, operation for operation like the reference library. It is the
-// scalar form of the CPU's rows, and the code of kernels on GPUs: both are compared with the same
-// reference. Nothing is fused except explicit fmaf.
+// Colors and tones, pixel by pixel, operation for operation like the reference library. This is the
+// scalar form of the CPU's row functions, and the code of kernels on GPUs; both are compared with
+// the same reference. Nothing is fused except explicit fmaf.
 #pragma once
 
 #include <cmath>

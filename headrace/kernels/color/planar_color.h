@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions of planar 8-bit rows: YCbCr as libjpeg-turbo converts it, gray and CMYK as Pillow
-// does, to the last bit.
+// Conversions of planar 8-bit rows: YCbCr as in libjpeg-turbo, gray and CMYK as in Pillow, to the
+// last bit.
 //
-// Any thread may call them. They may read and write up to 63 bytes past `count` samples of each
-// row. In and out must not overlap.
+// Any thread may call these functions. They may read and write up to 63 bytes past `count` samples
+// of each row. In and out must not overlap.
 #pragma once
 
 #include <cstdint>

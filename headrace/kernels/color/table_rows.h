@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps 8-bit rows through a table of 256 values: for color operators that map each sample by its
+// Maps 8-bit rows through a table of 256 values, for color operators that map each sample by its
 // value alone.
 //
 // Any thread may call it. It may read and write up to 63 bytes past `count` samples. In and out may

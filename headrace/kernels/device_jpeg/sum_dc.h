@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// DC differences -> DC values: prefix sums along a component of a segment of MCUs, from the value
-// before it. The values are 128 bytes apart, so a thread is limited by memory latency, and loads
-// eight at a time. If the row index has the value after the segment, the result must be equal.
+// DC differences -> DC values: prefix sums along a component of a segment of MCUs, starting from
+// the DC value before the segment. The values are 128 bytes apart, so a thread is limited by memory
+// latency, and loads eight values at a time. If the row index has the DC value after the segment,
+// the sum must equal it.
 #pragma once
 
 #include <cstdint>

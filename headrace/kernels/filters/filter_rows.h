@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filters on rows: convolution, mean, median, box filter, sharpening. All SIMD levels give the same
-// bits. Any thread may call them.
+// bits. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entropy-coded JPEG data -> quantized coefficients, for several pictures in parallel lanes. In two
-// phases (docs/internals/jpeg.md): walk() decodes the bits of up to kMaxLanes streams at once, one
-// table lookup for one or two symbols, and records each lookup as a note; blocks_of() turns the
-// notes of a run of blocks into coefficients with vectors. A lane belongs to one thread.
+// Entropy-coded JPEG data -> quantized coefficients, for several pictures in parallel lanes. Works
+// in two phases (docs/internals/jpeg.md): walk() decodes the bits of up to kMaxLanes streams at
+// once, with one table lookup for one or two symbols, and records each lookup as a note;
+// blocks_of() turns the notes of a run of blocks into coefficients with vectors. A lane belongs to
+// one thread.
 //
 // Anything suspicious (an invalid code, a coefficient beyond the 63rd, the end of the data) stops a
 // lane with kSuspicious, and the caller starts over with libjpeg. For any bytes, nothing is read

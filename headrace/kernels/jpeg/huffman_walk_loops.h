@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop of walk(), included by one file per instruction set, between its target pragmas.
-// Everything is internal to that file.
+// Everything here is internal to the including file.
 //
 // Note [Reads are counted, not checked]: a round takes less than 8 bytes from each stream. So the
 // smallest number of bytes that any lane has left, including padding, determines how many rounds

@@ -2,7 +2,7 @@
 // Quantized DCT coefficients -> 8-bit samples, a row of blocks at a time: the accurate integer
 // inverse DCT of libjpeg-turbo ("islow"), bit for bit like its x86 vector code: 16-bit products and
 // sums wrap and the first pass saturates, so hostile coefficients give the same samples, too. Any
-// thread may call these.
+// thread may call these functions.
 #pragma once
 
 #include <array>

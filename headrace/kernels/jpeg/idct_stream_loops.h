@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of blocks through the inverse DCT one after another: the second pass of one is interleaved
-// with the first pass of the next, because alone each would wait for its own results.
+// Runs the inverse DCT on successive groups of blocks. A group's second pass is interleaved with
+// the next group's first pass, because either pass alone would wait for its own results.
 //
 // A SIMD level's idct_core_*.h includes this inside its target region and after its passes, which
 // are overloads for its `Blocks` and their `Rows` between the passes.

@@ -6,7 +6,7 @@
 // plane belongs to coefficient k of the zigzag order), which idct_planes() turns into samples
 // without coefficients in between. For any bytes, nothing is read outside [row, its end +
 // kPackedReach): offsets are checked once per group, and the fields of a block are bounded by their
-// bit widths. Any thread may call these.
+// bit widths. Any thread may call these functions.
 #pragma once
 
 #include <array>

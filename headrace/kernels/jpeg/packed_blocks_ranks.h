@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffles that open gaps: bytes are spread, in order, over those of eight positions whose bit is
-// set. For each position, the index of its byte. Internal to kernels/.
+// Shuffles that open gaps: bytes are spread, in order, over the positions, of eight, whose bit is
+// set in a mask. The table has, for each position, the index of its byte. Internal to kernels/.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// class Ones of progressive_scan_loops.h, by deposited(), for CPUs where that is fast. Included
-// like progressive_scan_loops.h, and before it. Internal to kernels/.
+// class Ones of progressive_scan_loops.h, implemented with deposited(), for CPUs where deposited()
+// is fast. Included like progressive_scan_loops.h, and before it. Internal to kernels/.
 
 namespace headrace {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scans of a progressive JPEG (ISO/IEC 10918-1, G), a row of blocks at a time: each adds bits
-// to coefficients that earlier ones began. So all scans of a picture can be decoded in parallel,
-// and no further than the needed rows.
+// Decodes the scans of a progressive JPEG (ISO/IEC 10918-1, G), a row of blocks at a time. Each
+// scan adds bits to coefficients that earlier scans began, so all scans of a picture can be decoded
+// in parallel, and no further than the needed rows.
 //
 // In addition to its 64 coefficients a block has a mask of those that are not zero (bit k: the k-th
 // in zigzag order), which is all that later scans read. So a block whose pixels are not needed only

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Upsamples a subsampled component to the picture's width or height: the triangle filter that
-// libjpeg-turbo calls fancy upsampling, to the last bit, and repetition. Named as in libjpeg: h2v1
-// doubles the width, h1v2 the height, h2v2 both.
+// Upsamples a subsampled component to the picture's width or height, by repetition or with the
+// triangle filter that libjpeg-turbo calls fancy upsampling, to the last bit. Named as in libjpeg:
+// h2v1 doubles the width, h1v2 the height, h2v2 both.
 //
-// Any thread may call them. Those that double the width read the samples before the first and after
-// the last: at an edge of the component these must repeat the edge's sample. Vectors may read 64
-// bytes before a row, and read and write 128 bytes past it.
+// Any thread may call these functions. Functions that double the width also read the sample before
+// a row and the sample after it, which must repeat the edge's sample at an edge of the component.
+// Vectors may read 64 bytes before a row, and read and write 128 bytes past it.
 #pragma once
 
 #include <cstdint>

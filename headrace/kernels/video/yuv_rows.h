@@ -2,8 +2,8 @@
 // Rows of luma and chroma from video -> planar rows of red, green and blue, 8 bits each.
 //
 // Samples of 8 bits are converted as libswscale does it by default on x86, bit for bit, where
-// chroma has half of the columns (4:2:0, 4:2:2): models are trained on that. It repeats chroma
-// samples and rounds every product down,
+// chroma has half of the columns (4:2:0, 4:2:2): models are trained on such frames. libswscale
+// repeats chroma samples and rounds every product down,
 //
 //   Y' = (8 Y - offset) luma >> 16,  U' = 8 U - 1024,  V' = 8 V - 1024
 //   R = Y' + (V' red_v >> 16)
@@ -14,13 +14,13 @@
 // another path for frames of odd height; we use this one.) If chroma has all columns (4:4:4) we use
 // the same formula, and libswscale another one, which differs by up to 3.
 //
-// Wider samples have no reference: libraries differ, and so do versions of the same library. They
-// are converted by the standard, rounded to nearest, ties up; the matrix' coefficients, times 255
-// for a whole sample, are multiples of 2^-21, so that float64 and integers agree in every bit.
-// Chroma is repeated there, too.
+// Wider samples have no reference: libraries differ, and so do versions of the same library. Here
+// wider samples are converted by the standard, rounded to nearest, ties up; the matrix'
+// coefficients, times 255 for a whole sample, are multiples of 2^-21, so that float64 and integers
+// agree in every bit. Chroma is repeated there, too.
 //
-// Any thread may call these. They may read and write up to 63 bytes past `count` samples of each
-// row (of chroma, half as many). In and out must not overlap.
+// Any thread may call these functions. They may read and write up to 63 bytes past `count` samples
+// of each row (of chroma, half as many). In and out must not overlap.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of a warped picture: each pixel's coordinates in the source, and the values there.
 // torchvision's grids are computed in float32 with torch's fused operations for AVX2 and better,
-// Pillow's in doubles and 16.16 fixed point. Any thread may call them.
+// Pillow's in doubles and 16.16 fixed point. Any thread may call these functions.
 //
 // Positions are in pixels of the source. In torch the center of the first pixel is at 0, in Pillow
 // at 0.5. Offsets are y * width + x, or kOutside. Functions may read and write up to 15 elements

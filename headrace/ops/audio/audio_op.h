@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by audio operators. Use mono.cc as a template for operators on samples, center_clip.cc for
-// those that only choose a part of the audio.
+// operators that only choose a part of the audio.
 //
 // Note [Audio values]
 // The field's state is (channels, frames), float32, and has the sample rate; frames is -1 if

@@ -2,8 +2,8 @@
 // Shared by MixUp and CutMix: rows of a group are mixed with the previous row, labels in the same
 // proportion. Use ops/batch/mix_up.cc as a template.
 //
-// As in torchvision, a row is mixed with the previous one in its group, the first row with the last
-// one; and a group has a single proportion (and box), unless each record has its own (per_record).
+// As in torchvision, a row is mixed with the previous row of its group, the first row with the
+// last; and a group has a single proportion (and box), unless each record has its own (per_record).
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colors and tones of float32 pictures, whose white is 1: rows as torchvision v2 computes them on
-// float tensors, operation for operation. Plain loops: where speed matters, pictures are bytes.
+// Colors and tones of rows of float32 pictures (white is 1), operation for operation as in
+// torchvision v2 on float tensors. The loops are plain, because pictures are bytes where speed
+// matters.
 #pragma once
 
 #include <array>

@@ -83,8 +83,8 @@ const OpRecord kPCALighting{
         "Adds a random color to an image, along the main directions of ImageNet's colors.\n\n"
         "Images of three channels, (3, H, W), uint8 or float32; shape and dtype are unchanged, and "
         "so are masks. For each record, each eigenvector is weighted by a normal random number "
-        "times the root of its eigenvalue (0.2175, 0.0188, 0.0045 of white). uint8 values are "
-        "rounded and clipped, floats are not.",
+        "times the square root of its eigenvalue (0.2175, 0.0188 and 0.0045, where white is 1). "
+        "uint8 values are rounded and clipped, floats are not.",
     .page = {.section = "Color transforms", .step = "T.PCALighting(0.5)"},
     .params = {{.name = "alphastd",
                 .type = ParamType::kFloat,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows around a row of one channel, with borders, as read by neighborhood filters. It holds as
+// The rows around a row of one channel, with borders, as read by neighborhood filters. Holds as
 // many rows as the filter is high.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by CoarseDropout and GridDropout: a record's rectangles, drawn once, and set to one value
-// in its images, and in its masks if a value for these is given.
+// Shared by CoarseDropout and GridDropout: a record's rectangles are drawn once and set to one
+// value in its images, and in its masks if a value for masks is given.
 #pragma once
 
 #include <optional>

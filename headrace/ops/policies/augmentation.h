@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations that automatic augmentation chooses from, and how strong they are: AutoAugment,
-// RandAugment, TrivialAugmentWide and AugMix have tables of them, and draw from these.
+// The operations of automatic augmentation, and their strengths. AutoAugment, RandAugment,
+// TrivialAugmentWide and AugMix have tables of operations, from which they draw.
 //
-// As in torchvision, a magnitude is one of a number of bins from the weakest to the strongest, in
-// float32, and operations with a sign draw it at random.
+// As in torchvision, a magnitude is a bin, in float32, on a scale from the weakest to the
+// strongest, and operations with a sign draw the sign at random.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset of noises that are added to another dataset's audio: a segment of one of them, at that
-// audio's sample rate.
+// A dataset of noises that are added to another dataset's audio. Provides a segment of one noise at
+// the sample rate of the audio.
 //
 // Nothing is read ahead: the thread that adds a noise reads its file, then decodes only the
 // required segment. Any thread may take a segment.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters between sample rates, made when a record first needs them: files of a dataset differ in
-// rate. Thread-safe.
+// Resampling filters, each made when a record first needs it, because files of a dataset differ in
+// sample rate. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -29,8 +29,9 @@ const ErrorCode kNoAudio{
 
 const ErrorCode kLargeAudio{
     "HR0560", ErrorKind::kResource, "audio of the video exceeds the memory limit",
-    "For the audio of a clip, all audio packets of a Matroska file are read, unless they are AAC; "
-    "these exceed one record's share of memory_limit. Split such files, or raise memory_limit."};
+    "To get the audio of a clip from a Matroska file, all of its audio packets are read unless the "
+    "audio is AAC. The packets of this file exceed one record's share of memory_limit. Split such "
+    "files, or raise memory_limit."};
 
 // Tolerance, in samples, for rounding errors in the computed length of a window.
 constexpr double kLengthSlack = 1e-6;

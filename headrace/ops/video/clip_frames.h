@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of a video -> images of a record: decoded together, kept in the decoder's format, so that
-// all operations on images apply to them.
+// Makes a video's frames the images of a record. The frames are decoded together and kept in the
+// decoder's format, and all operations on images apply to them.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by operators that warp a record's pictures: their parameters, what they reject, and the
-// maximum size of a result. image/warp.h computes the pixels of 8-bit images; masks take the
-// nearest pixel.
+// Shared by operators that warp a record's pictures: their parameters, the checks of their input,
+// and the maximum size of a result. image/warp.h computes the pixels of 8-bit images; masks take
+// the nearest pixel.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A column of a source of columns: its field, and what is needed to read a record.
+// A column of a source made of columns: its field, and the data needed to read a record.
 #pragma once
 
 #include <cstdint>

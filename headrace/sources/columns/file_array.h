@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A numeric array in one or more files, read record by record; or in memory, if it had to be
-// decompressed.
+// A numeric array that is read record by record from one or more files, or from memory if it had to
+// be decompressed.
 //
 // Files are read (pread), never mapped: a file that is truncated while it is open must cause an
 // error of a record, not a signal (SIGBUS). Const members may be called from any thread.

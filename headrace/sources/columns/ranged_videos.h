@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Video files in asynchronous storage, of which records need a few frames: only the bytes of these
-// frames are requested.
+// Reads the few frames that records need of video files in asynchronous storage, and requests only
+// the bytes of these frames.
 //
-// For that, a file's table of packets must be in memory. It is read on a thread of its own, before
-// the records of the file are read ahead, and kept with those of local files (RecentTracks: 64 MiB
-// in all, which memory_limit does not include; 28 bytes per packet, and the 4 KiB of packet 0 that
-// plans inspect). Records that are read ahead or worked on also count their parts of it. A table
-// that was dropped is read again. A file that is replaced after its table was first read is HR0208.
-// Any thread may call it.
+// For that, a file's table of packets must be in memory. The table is read on a separate thread,
+// before the records of the file are read ahead, and kept with the tables of local files
+// (RecentTracks: 64 MiB in all, which memory_limit does not include; 28 bytes per packet, and the 4
+// KiB of packet 0 that plans inspect). Records that are read ahead or worked on also count their
+// parts of the table. A table that was dropped is read again. A file that is replaced after its
+// table was first read is HR0208. Any thread may call it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of packets of a video in asynchronous storage, read by range: without the packets,
-// except for the part of the first one that plans inspect.
+// Reads the packet table of a video in asynchronous storage by range, without reading the packets,
+// except for the part of the first packet that plans inspect.
 #pragma once
 
 #include <memory>

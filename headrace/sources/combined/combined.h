@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources made of several sources: concatenated, mixed by weight, or joined by key. Each is a
-// source like any other: random access, deterministic order, resumable, no copy of the data.
+// Sources made of several sources: concatenated, mixed by weight, or joined by key. A combined
+// source is like any other: random access, deterministic order, resumable, no copy of the data.
 #pragma once
 
 #include <cstdint>

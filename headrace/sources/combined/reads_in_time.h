@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads records of one of several combined sources, each with its own deadline.
+// Reads records of one of several combined sources, each read with its own deadline.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images of documents: how many patches and tokens they become, from the sizes in their headers,
-// and their positions among the tokens, after each placeholder is expanded to the number of tokens
-// of its image.
+// Computes, from the sizes in image headers, how many patches and tokens the images of documents
+// become, and their positions among the tokens after each placeholder is expanded to the number of
+// tokens of its image.
 #pragma once
 
 #include <cstdint>

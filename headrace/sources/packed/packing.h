@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Assigns documents of different lengths to rows of a fixed length (bin packing), and computes the
-// fields that follow from that. Works on lengths only, not on tokens, except for labels. Pure
-// functions of their arguments; thread-safe.
+// fields that depend on the assignment. Works on lengths only, not on tokens, except for labels.
+// Pure functions of their arguments; thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The images of a packed row as one value: a description of each, then their encoded bytes. It is
-// the field `images` of packed rows, and EachImage reads it.
+// The images of a packed row as one value: a description of each image, then the images' encoded
+// bytes. The value is the field `images` of packed rows, which EachImage reads.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source whose encoded images come with an index of their rows (RowIndexSlot), and whose videos
-// with an index of their packets (video_index.h), from a file that is kept between runs. If
-// allowed, it also adds what is learned while decoding.
+// A source that delivers encoded images with an index of their rows (RowIndexSlot), and videos with
+// an index of their packets (video_index.h), from a file that is kept between runs. If allowed,
+// rows found while decoding are added to that file.
 //
-// If the source is made of others, each of these has its own file, indexed by its own record
-// numbers: an index built for one dataset works in every source that contains it.
+// If the source is made of other sources, each of these has its own index file, with its own record
+// numbers, so an index built for one dataset works in every source that contains it.
 //
 // Pixels do not depend on the index. The index in a record's slot lives as long as the record's
 // bytes.

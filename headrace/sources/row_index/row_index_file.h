@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file per dataset with the row indexes of its images (RowIndexSlot in codec.h), so that a
 // decoder can start at the window, and the packet indexes of its videos, so that their tables need
-// not be read. Only codecs interpret an index; here it is bytes, and whatever has one is called a
-// picture.
+// not be read. Only codecs interpret an index. In this file an index is just bytes, and any image
+// or video that has an index is called a picture.
 //
 // The file is a table with one slot per picture, followed by entries. Entries are only appended:
-// several processes may extend the file at the same time, and one that is killed may leave it
-// incomplete. So its contents are not trusted: an entry is used only if the hash in its slot is
-// that of the picture's bytes, and its own checksum is correct.
+// several processes may extend the file at the same time, and a process that is killed may leave
+// the file incomplete. So the file's contents are not trusted: an entry is used only if the hash in
+// its slot equals the hash of the picture's bytes, and its own checksum is correct.
 //
 // Memory: one block of entries that are not yet written, regardless of the size of the dataset. All
 // members may be called from any thread.

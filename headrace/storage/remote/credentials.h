@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Authorization for requests to a cloud: keys or a token from the environment, otherwise from a
-// provider (in Python, which knows profiles, roles and instance metadata). From five minutes before
-// they expire, they are renewed; if that fails, they are used until then. Thread-safe.
+// provider (in Python, which knows profiles, roles and instance metadata). Renewal starts five
+// minutes before they expire; if it fails, they remain in use until they expire. Thread-safe.
 #pragma once
 
 #include <cstdint>

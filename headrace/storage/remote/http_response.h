@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers of a response, and whether its body is what was requested. Servers are not trusted:
-// all lengths are checked.
+// Parses the headers of a response, and checks whether its body is what was requested. Servers are
+// not trusted: all lengths are checked.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The continuation tokens of a listing, as hashes: a server that sends one twice would send the
+// The continuation tokens of a listing, as hashes: a server that repeats a token would send the
 // pages after it forever. Not thread-safe.
 #pragma once
 

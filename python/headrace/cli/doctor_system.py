@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace doctor --system`: what a bug report needs to know about this machine."""
+"""`headrace doctor --system`: prints the facts about this machine that a bug report needs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headrace index SOURCE`: indexes where the rows of each JPEG start, or where remote records
-are.
+"""`headrace index SOURCE`: indexes the row positions of each JPEG, or the positions of remote
+records.
 """
 
 from __future__ import annotations

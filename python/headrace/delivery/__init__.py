@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delivers batches on a device: copied ahead from any loader, or sliced from data that resides
-there.
-"""
+"""Delivers batches on a device: copied ahead from any loader, or sliced from data in its memory."""

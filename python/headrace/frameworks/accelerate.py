@@ -3,7 +3,7 @@
 
 ``accumulate()`` needs this for the last update of an epoch, and ``gather_for_metrics`` to drop the
 rows that padded the last batch. Accelerate's own DataLoaders register there; there is no public API
-for others, so the names used here are private, and covered by tests.
+for other loaders, so the names used here are private, and covered by tests.
 """
 
 from __future__ import annotations

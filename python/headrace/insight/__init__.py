@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is data the bottleneck, which part of it, and what to change: ``doctor``, ``watch``, ``region``.
+"""Finds out whether data is the bottleneck, which part of loading, and what to change: ``doctor``,
+``watch``, ``region``.
 
     measure      times of loops, and what the machine does meanwhile; no conclusions
     model        the rules over these numbers: the verdict, the predicted gain of a remedy
@@ -12,7 +13,7 @@
     live         watches a running training
     demo         what `./dev demo` runs
 
-None of it is imported before one of these functions is called, and no loader imports it.
+This package is imported when one of these functions is first called, and never by a loader.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs: many processes that together convert, pack or index a dataset, each making some of the
-parts. A part is identified by its number. It has the same records and the same bytes on every
-machine and every time, so any scheduler will do: Slurm, Kubernetes, xargs, Ray.
+parts. A part is identified by its number, and has the same records and bytes on every machine and
+every time, so any scheduler will do: Slurm, Kubernetes, xargs, Ray.
 
 >>> import headrace as hr, numpy as np, os, tempfile
 >>> out = os.path.join(tempfile.mkdtemp(), "out")

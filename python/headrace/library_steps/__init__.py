@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transforms of torchvision and Albumentations as steps.
 
-A transform that changes only colors takes ``image``. One that moves, crops or resizes gets all
-fields with image coordinates, and the rows that belong to them, in one call with one random draw;
-the adapters define how. ``T.Python(transform, fields=...)`` selects the fields instead.
+A transform that changes only colors takes ``image``. A transform that moves, crops or resizes gets
+all fields with image coordinates, and the rows that belong to them, in one call with one random
+draw; the adapters define how. ``T.Python(transform, fields=...)`` selects the fields instead.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A transform of torchvision as a step.
 
-One of ``torchvision.transforms.v2`` gets the record as a dictionary by the fields' names: images
-and masks as tv_tensors, clips as Video, (T, C, H, W), boxes as BoundingBoxes with their format and
-the image as canvas, the x and y of keypoints as KeyPoints, and the rows that belong to boxes
-(labels, areas) as plain tensors, which it leaves unchanged or, like SanitizeBoundingBoxes, drops
-with the boxes.
+A transform of ``torchvision.transforms.v2`` gets the record as a dictionary by the fields' names:
+images and masks as tv_tensors, clips as Video, (T, C, H, W), boxes as BoundingBoxes with their
+format and the image as canvas, the x and y of keypoints as KeyPoints, and the rows that belong to
+boxes (labels, areas) as plain tensors, which it leaves unchanged or, like SanitizeBoundingBoxes,
+drops with the boxes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that disagree: loaders that divide batches of different data, order or size, or that are at
-different positions, would train on wrong batches silently, or hang at the shorter one's end.
+"""Detects ranks that disagree. If loaders divide batches of different data, order or size, or are
+at different positions, training would silently use wrong batches, or hang when the shorter loader
+ends.
 
 Before its first batch, and after each jump to another position, a loader writes its card
 (rank_card.py) to the process group's store, and waits until every rank has written the same card,
-or one of them a different one. Nothing here is a collective: a rank that makes no such loader
-delays the others once, for ``PATIENCE`` seconds.
+or some rank has written a different card. Nothing here is a collective: a rank that makes no such
+loader delays the others once, for ``PATIENCE`` seconds.
 
 Two ranks disagree only if neither has ever had the other's current card: a rank that is ahead, that
 repeats a part, or that has an additional loader has had it. Loaders made in different lines of a

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of a loader, and the engine loaders made from them. Internal: for the modules of
-Headrace that inspect a loader (inspection, the doctor, the watch, frameworks). It only changes
-while its loader's turn is taken.
+Headrace that inspect a loader (inspection, the doctor, the watch, frameworks). An Assembly changes
+only while the caller holds its loader's turn (loader/turn.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keywords of torch's DataLoader, and the replacement of each: one table.
+"""The keywords of torch's DataLoader, and the replacement of each, in one table.
 
-It gives the message for a keyword of DataLoader (HR0158), the lines on unneeded ones in the report
-of ``from_dataloader``, and the table in docs/start/migrating/dataloader-arguments.md.
+The table gives the message for a keyword of DataLoader (HR0158), the lines on unneeded keywords in
+the report of ``from_dataloader``, and the table in docs/start/migrating/dataloader-arguments.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loader as plain data: everything that determines its batches, for a file or another machine.
 
-It excludes what is specific to a process (threads, memory, its rank).
+Excludes values that are specific to a process (threads, memory, its rank).
 """
 
 from __future__ import annotations

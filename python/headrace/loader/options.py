@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's keywords: messages for DataLoader keywords that it lacks, and how the others reach the
-engine. They are declared in loader/table.py.
+"""A loader's keywords: messages for DataLoader's keywords that Loader lacks, and how Loader's
+keywords, declared in loader/table.py, reach the engine.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 
 The engine's loader is made for an epoch of ``ENDLESS`` records: records, transforms, random draws,
 batches and delivery work as for any source. When the records have ended and the next batch cannot
-be full, it is replaced by an engine loader made for the actual number of records, which makes the
-last batch as for a list of them. So only the number of batches is determined late, and batches are
-the same as from a list.
+be full, the engine's loader is replaced by one made for the actual number of records, which makes
+the last batch as for a list of these records. So only the number of batches is determined late, and
+batches are the same as from a list.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@ length=, and one of them finds fewer batches, it ends its epoch while the others
 collective.
 
 Before each batch, a rank of a process group writes into the group's store how many records it has
-found; at the end of the epoch, how many there are. There it waits until the other ranks have ended
-too, for ``agreement.PATIENCE`` seconds. The rank that sees a difference raises HR0733. Loaders are
-paired by the line that made them, their number among those, and their arguments.
+found. At the end of the epoch, the rank writes the total, and waits until the other ranks have
+ended, too, for ``agreement.PATIENCE`` seconds. The rank that sees a difference raises HR0733.
+Loaders of different ranks are paired by the line that made them, their number among the loaders
+made there, and their arguments.
 """
 
 from __future__ import annotations

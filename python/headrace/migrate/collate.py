@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognizes the collate_fn of torchvision's reference scripts: one that mixes batches, or one that
-makes a tuple of each field, as their detection scripts do.
+"""Recognizes the collate_fn of torchvision's reference scripts: a function that mixes batches, or a
+function that makes a tuple of each field, as in the detection scripts.
 
 Such a function is recognized by its code: it has one of a few forms, and the functions that it
 calls, through its closure or its module's globals, are torch's default_collate and a transform of

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A snapshot of one object that can be compared quickly with its later state.
 
-``change(now)`` describes what has changed, in a sentence that begins with its name; empty if
-nothing has.
+``change(now)`` describes what has changed, in a sentence that begins with the object's name, or
+returns an empty text if nothing has changed.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 """Hugging Face's datasets.Dataset with a transform from set_transform or with_transform.
 
 The function takes columns of a batch: ``examples["pixel_values"] = [transform(image.convert("RGB"))
-for image in examples["image"]]``. ``Rows`` presents its records as an ordinary Dataset, which can
-be traced as usual; columns that the collate function does not read are dropped. Images are files,
-or bytes in the table.
+for image in examples["image"]]``. ``Rows`` presents the table's records as an ordinary Dataset,
+which can be traced as usual; columns that the collate function does not read are dropped. Images
+are files, or bytes in the table.
 """
 
 from __future__ import annotations

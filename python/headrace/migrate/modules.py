@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells modules of the standard library, of installed packages and of the user apart; and names of
-objects."""
+"""Distinguishes modules of the standard library, of installed packages and of the user, and makes
+names for objects.
+"""
 
 from __future__ import annotations
 

@@ -102,10 +102,10 @@ def _asked_for(sampler: Any) -> str:
 def _refuse_global(out: Mapping[str, Any], sampler: Any, given: Mapping[str, Any]) -> None:
     if out.get("shard") is False and given.get("global_batch_size"):
         raise REFUSED.error(
-            f"its {type(sampler).__name__} returns this rank's records only, which "
-            "global_batch_size= cannot divide",
-            hint="batch_size=, or sampler= or shuffle= for an order that Headrace divides over "
-            "the ranks",
+            f"its {type(sampler).__name__} returns only this rank's records, so global_batch_size= "
+            "has nothing to divide among ranks",
+            hint="use batch_size=, or pass sampler= or shuffle= so that Headrace divides the order "
+            "among the ranks",
         )
 
 

@@ -2,8 +2,8 @@
 """Samplers and batch samplers in Python, called for their order before each epoch.
 
 Their draws are made a function of seed and epoch, so that every order is reproducible: copies of
-them are iterated after set_epoch(epoch), with their generators and the global ones seeded with
-both.
+the samplers are iterated after set_epoch(epoch), with their own generators and the global
+generators seeded with seed and epoch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MixUp and CutMix as torchvision's reference scripts define them for v1, in transforms.py.
 
-They are the script's own classes, so their name is not sufficient: one is recognized by its
+They are the script's own classes, so their name is not sufficient: a class is recognized by its
 behavior. With the same seeds it must give the same result as the definition.
 """
 

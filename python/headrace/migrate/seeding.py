@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes random draws a function of a seed: seeds the global generators of torch, NumPy and Python,
-and others."""
+and other generators.
+"""
 
 from __future__ import annotations
 

@@ -2,10 +2,11 @@
 """Looks through objects that only pass an image on, such as torchvision's reference presets.
 
 ``ClassificationPresetTrain(crop_size=224)`` has a list in ``.transforms``, and its ``__call__``
-returns ``self.transforms(image)``. Whether it does nothing else is not inferred from its code: it
-is called with opaque marks instead of images, and with real images, where each transform must get
-the very object that the previous one returned. Both happen in a forked child, and calls must not
-change its state: a preset that counts its calls may behave differently later.
+returns ``self.transforms(image)``. Whether it does nothing else is not inferred from its code, but
+tested: the preset is called with opaque marks instead of images, and with real images, where each
+transform must get the very object that the previous one returned. Both happen in a forked child,
+and calls must not change the preset's state: a preset that counts its calls may behave differently
+later.
 """
 
 from __future__ import annotations
@@ -133,7 +134,9 @@ class _Passing(Stand):
         if not any(type(value) is Mark for value in (*args, *named.values())):
             return self.own_real(*args, **named)
         if named or not _are_arguments(args, len(args)):
-            raise self.own_attempt.leave(f"its {self.own_name} is called with other values")
+            raise self.own_attempt.leave(
+                f"it does not pass its arguments to its {self.own_name} unchanged and in order"
+            )
         out = tuple(mark.then("out", "call", self.own_name) for mark in args)
         return out if len(out) > 1 else out[0]
 
@@ -146,7 +149,9 @@ def _prove(transform: Any, names: list[str], given: Any) -> None:
     def relaying(name: str, real: Any) -> Any:
         def call(*args: Any) -> Any:
             if len(args) != len(now) or any(a is not b for a, b in zip(args, now, strict=True)):
-                raise PassesNot(f"its {name} is called with other values")
+                raise PassesNot(
+                    f"it does not pass its arguments to its {name} unchanged and in order"
+                )
             called.append(name)
             out = real(*args)
             now[:] = out if len(args) > 1 else [out]

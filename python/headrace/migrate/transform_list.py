@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates torchvision's transforms, v1 and v2; those without an equivalent remain Python
-transforms. Each translation also has a steady form without randomness of both sides, for
+"""Translates torchvision's transforms, v1 and v2; transforms without an equivalent remain Python
+transforms. Each translation also has a steady form of both sides, without randomness, for
 comparisons.
 """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``tuple(zip(*batch))``, the collate_fn of torchvision's reference script for detection: a tuple
-of all images, one of all targets.
+of all images and a tuple of all targets.
 
-It does not inspect values, so it is called without the precautions for user functions.
+The function does not inspect values, so it is called without the precautions for user functions.
 """
 
 from __future__ import annotations

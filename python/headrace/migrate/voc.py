@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """VOCSegmentation as a source of images and masks: with the user's joint transforms, and as wrapped
-by torchvision for its own."""
+by torchvision for its own joint transforms.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actors of one loader. They belong to its process, so none outlives it. They are replaced here
-when they die, because Ray's own restarts are reported only once they are complete.
+"""The actors of one loader. They belong to the loader's process, so none of them outlives it. An
+actor that dies is replaced here, because Ray's own restarts are reported only once they are
+complete.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources made from several sources. Each is again a source: random access, exact order, exact
-resume.
+"""Sources made from several sources. The result is again a source: random access, exact order,
+exact resume.
 
 >>> import headrace as hr
 >>> a, b = hr.open([("a", 0), ("b", 1)]), hr.open([("c", 2)])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditions on columns, as text: ``"label == 'cat' and image.width >= 512"``.
 
-They are Python's syntax, evaluated on whole columns by NumPy; nothing in them is run as Python.
+Conditions use Python's syntax, but are not run as Python: NumPy evaluates them on whole columns.
 
 >>> import headrace as hr
 >>> src = hr.records(x=[1, 2, 3], label=["cat", "dog", "cat"])

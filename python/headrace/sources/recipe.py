@@ -110,7 +110,7 @@ def checked_recipe(source: Made) -> Recipe:
     if recipe is None:
         raise _NOT_PICKLABLE.error(
             source.facts().text,
-            hint="open it in the process that needs it, in a function that returns it",
+            hint="open it in the process that needs it: pass a function that opens and returns it",
         )
     largest = [(_bytes_of(value), name) for name, value in recipe.arguments.items()]
     total = sum(size for size, _ in largest)

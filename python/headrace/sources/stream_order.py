@@ -3,8 +3,8 @@
 that a run resumes without the buffer's contents.
 
 Record i is held until the stream is at i + d, where d is drawn from [0, 2 * size) for this record
-alone. So about ``size`` records are held, never more than twice as many, and no record moves
-further than that. So the record at a position depends only on those around it, and the order is the
+alone. So about ``size`` records are held, never more than 2 * size, and no record moves by more
+than 2 * size. So the record at a position depends only on the records near it, and the order is the
 same from any starting point.
 
 >>> order = ShuffleBuffer(2, seed=5, epoch=0)

@@ -2,8 +2,8 @@
 """The engine's view of a stream: records by position, pulled in order as they are requested. The
 engine numbers the records of an epoch from 0, and its loader assumes that there are ``ENDLESS`` of
 them. The end of the iterable is recorded here (``end``), and later positions repeat the last
-record; batches that contain one of these are not delivered. Records are held until their batch has
-been received, since the engine may request them again.
+record; batches that contain such repetitions are not delivered. Records are held until their batch
+has been received, since the engine may request them again.
 """
 
 from __future__ import annotations

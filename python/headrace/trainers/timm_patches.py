@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From finished batches of patches to those of timm's NaFlexCollator and NaFlexPrefetchLoader."""
+"""Converts finished batches of patches to the form of timm's NaFlexCollator and
+NaFlexPrefetchLoader.
+"""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 
     config.dataloader = torchtitan.DataLoader.Config(make=make)
 
-where ``make(rank, world_size, **known)`` returns a Loader with one field of tokens. Its state is
-the same on all ranks, so a checkpoint can be resumed with a different number of data-parallel
-ranks.
+where ``make(rank, world_size, **known)`` returns a Loader with one field of tokens. The loader's
+state is the same on all ranks, so a checkpoint can be resumed with a different number of
+data-parallel ranks.
 
 Tested with torchtitan 0.3.
 """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of a loader's batches that remote processes make: ``Loader(..., workers=...)``.
 
-The engine lends rows that no thread has claimed yet, starting with those that are needed last; a
-remote maker returns their bytes, or if it does not, the loader's threads make them. So makers may
-be unreachable, die at any time, or get a request twice, without an effect on batches. The makers
-decide how requests and bytes are transferred.
+The engine lends rows that no thread has claimed yet, starting with the rows that are needed last. A
+remote maker returns the rows' bytes; if it fails to, the loader's threads make the rows. So makers
+may be unreachable, die at any time, or get a request twice, without an effect on batches. The
+makers decide how requests and bytes are transferred.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writers of containers, for ``headrace convert``: their common part, and how they are found. A
-writer appends records to one file, so that an interrupted one can continue from its journal.
+writer appends records to one file, so that an interrupted conversion can continue from its journal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A conversion's destination: what it may replace, its working folder, and the final rename. Only
-files written by a conversion are deleted, which are recognized by their names, and never those of
-the source. Replaced files are moved aside first.
+files written by a conversion, recognized by their names, are deleted, and never files of the
+source. Replaced files are moved aside first.
 """
 
 from __future__ import annotations

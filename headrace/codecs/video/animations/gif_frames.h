@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks of a GIF file: CompuServe's GIF89a specification, read as Pillow reads it. Hostile
-// bytes give fewer frames, never more than the bytes hold.
+// files yield fewer frames, never more than the file holds.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop used for both sides of the comparison: the doctor's, with the losses of its steps."""
+"""The loop used for both sides of the comparison: the doctor's loop, which also collects the losses
+of the steps.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the loops of a process group's ranks: each writes its figures to the group's store every
-few seconds, and the first rank reads all of them. Uses no collective operation, and nothing in the
-loop."""
+"""Compares the loops of a process group's ranks: each rank writes its figures to the group's store
+every few seconds, and the first rank reads all of them. Uses no collective operation, and nothing
+in the loop.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of ``hr.watch``: a watched loop, and everything known about it."""
+"""The result of ``hr.watch``: a watched loop, and all that is known about the loop."""
 
 from __future__ import annotations
 

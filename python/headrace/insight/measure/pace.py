@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides when a part of a loop is over: after a number of seconds; with ranks, after the same step
-on all.
+"""Decides when a part of a loop is over: after a number of seconds or, with several ranks, after
+the same step on all of them.
 
-Ranks whose steps communicate must stop after the same step: otherwise some would wait for one that
-has stopped. They compare their clocks every few steps and follow the slowest.
+Ranks whose steps communicate must stop after the same step: otherwise some would wait for a rank
+that has stopped. The ranks compare their clocks every few steps and follow the slowest.
 """
 
 from __future__ import annotations

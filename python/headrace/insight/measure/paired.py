@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares two loaders in alternating turns; disturbances of the machine affect both.
 
-A turn is a whole epoch: after a partial one, threads would continue to fill batches while the other
-loader is timed, and the start and end of it reflect queues rather than the rate.
+A turn is a whole epoch: after a partial epoch, threads would continue to fill batches while the
+other loader is timed. The start and end of a turn reflect queues rather than the rate.
 """
 
 from __future__ import annotations

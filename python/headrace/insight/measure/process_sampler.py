@@ -6,9 +6,9 @@
         ...
         lived = sampler.between(begin, sampler.now())
 
-The thread sleeps in the engine, without the GIL, and asks for it at random moments to see whether
-it is held. The list of readings has a fixed length: when it is full, every second one is dropped
-and the interval doubles.
+The thread sleeps in the engine, without the GIL, and requests the GIL at random moments to see
+whether another thread holds it. The list of readings has a fixed length: when it is full, every
+second one is dropped and the interval doubles.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Determines whether a thread computed or waited, from wall time, CPU time and its voluntary
 switches.
 
-A preempted thread looks idle by its CPU time alone, although it did not wait for anything: it did
-not give up its core voluntarily, or it was waiting for one. The system counts both separately.
+A preempted thread looks idle by its CPU time alone, although it did not wait for anything but a
+core. The system counts voluntary switches and the wait for a core separately.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicts each remedy: the changed case through the same model, as a range.
+"""Predicts the gain of each remedy as a range: the same model, applied to the changed case.
 
 A remedy changes the case, at worst and at best; the model gives a range for each, which is widened
 by the model's error for the measured run.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From numbers to one word: what limits the loop, by how much, and whether that is certain.
+"""Judges from the numbers what limits the loop, in one word, by how much, and whether that is
+certain.
 
 >>> from headrace.insight.model.case import Case, Stage
 >>> case = Case((Stage("decode", "decode", 0.01),), workers=2, cores=2, step_seconds=0.001)

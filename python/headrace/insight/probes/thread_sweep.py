@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs our loader with one thread, two, and so on up to all cores, to find where more stop
-helping."""
+"""Runs our loader with one thread, two, and so on up to all cores, to find the number above which
+more threads do not help.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a DataLoader with different numbers of workers, then the best with other settings."""
+"""Runs a DataLoader with different numbers of workers, then the best number with other settings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A second loader that has a remedy applied: with all records, or as many as time allows.
 
-Its files are in a temporary folder, limited to the available space, and removed with it.
+The loader's files are limited to the available space, and are in a temporary folder that is removed
+with the loader.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remedies for our loader, as changed copies of it: with a few records to try a remedy, with all of
-them to verify it. The user's own loader and files are unchanged.
+"""Remedies for our loader, as changed copies of it: with a few records to try a remedy, with all
+records to verify it. The user's own loader and files are unchanged.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loops of a script, measured from inside its loaders.
 
-    real    its own batches        waits, steps
-    cached  kept batches, replayed the step without the loader
-    one     a single kept batch    the step without delivery; last on the GPU, if it has one
+    loop       batches                         measures
+    real       the script's own                waits and steps
+    cached     kept and replayed               the step without the loader
+    one        a single kept batch             the step without delivery
+    on device  the same batch, in GPU memory   the step alone; only if the script uses a GPU
 
 A step is what the script does between two batches. A loop whose steps run a backward pass is a
 training loop: its epochs are extended, so that nothing interrupts the measurement. Any other loop

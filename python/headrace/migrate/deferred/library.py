@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replacements for functions of Pillow and torchvision that return or accept deferred images.
 
-They are installed in the modules while a thread is inside ``deferring()``, and behave normally for
-everything else: images of other threads are opened as usual.
+The replacements are installed in the modules while a thread is inside ``deferring()``, and behave
+normally for everything else: images of other threads are opened as usual.
 """
 
 from __future__ import annotations

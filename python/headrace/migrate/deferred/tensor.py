@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tensor of a deferred image, which records its conversion to floats and its normalization.
 
-Other operations use its values.
+All other operations use the tensor's values.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Runs a function in a forked child process, where it may crash, hang or exit.
 
 The child sees all objects of the program without changing the parent's. It has a single thread; a
-lock that another thread of the parent held is never released in it, so the child has a time limit,
-and is killed if it does not answer.
+lock that another thread of the parent held is never released in the child, so the child has a time
+limit, and is killed if it does not answer.
 """
 
 from __future__ import annotations

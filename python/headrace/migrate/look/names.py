@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names for a dataset's transforms; equivalent ones share a name.
+"""Names for a dataset's transforms; equivalent transforms share a name.
 
 ``ConcatDataset([Pets("a/", transform()), Pets("b/", transform())])`` has two objects; if they are
 torchvision's own and equal in every attribute, records of both are made in the same way.

@@ -2,9 +2,9 @@
 """Traces a user's callable on a Pillow image, such as ``GaussianBlur`` in MoCo's script or
 ``Solarization`` in DINO's.
 
-It is called in a forked child process with a mock image that records calls of Pillow, and with mock
-random numbers (``draws``). The recorded calls are verified there with real random numbers and real
-images: replaying them must give the same result.
+The callable is called in a forked child process with a mock image that records calls of Pillow, and
+with mock random numbers (``draws``). The recorded calls are verified there with real random numbers
+and real images: replaying them must give the same result.
 """
 
 from __future__ import annotations

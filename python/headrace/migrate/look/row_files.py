@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images that are stored in a table, as files.
 
-Each has a path of its own, ``table 0, row 17``, whose bytes are read from the table when a library
-opens ``file_of(path)``. Forked processes know the same paths.
+Each image has a path of its own, ``table 0, row 17``, whose bytes are read from the table when a
+library opens ``file_of(path)``. Forked processes know the same paths.
 """
 
 from __future__ import annotations

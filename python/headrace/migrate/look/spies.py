@@ -4,8 +4,8 @@
 ``dataset[i]`` runs with its real functions; only its transforms are watched. Each transform's input
 must be the file's image, opened and converted as recorded in the table, bit for bit; its result
 must be in the record, as the same object; every other value must match the table. This is repeated
-with another file's contents under each name. It detects what tracing cannot, such as ``type(image)
-is Image.Image``.
+with another file's contents under each name. This detects what tracing cannot, such as
+``type(image) is Image.Image``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translations of transforms: one file per topic; importing it registers its translations."""
+"""Translations of transforms: one file per topic; importing a file registers its translations."""
 
 from headrace.migrate.translations import (
     choices,

@@ -2,8 +2,8 @@
 """Transforms of an image and its mask, as torchvision's reference script for segmentation defines
 them for v1, in transforms.py.
 
-They are the script's own classes, so their name is not sufficient: one is accepted only if, with
-the same seeds, it gives the same result as the definition, on generated images and masks.
+They are the script's own classes, so their name is not sufficient: a class is accepted only if,
+with the same seeds, it gives the same result as the definition, on generated images and masks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes that training scripts copy from each other: recognized by name, and translated only if
-tests on made-up images confirm it."""
+they behave as expected on made-up images.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet, Arrow and Hugging Face datasets, through pyarrow; imported when the first one is
-opened."""
+"""Parquet, Arrow and Hugging Face datasets, through pyarrow; imported when the first such dataset
+is opened.
+"""

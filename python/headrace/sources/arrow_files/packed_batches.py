@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decompressed sizes of an Arrow file's compressed batches (lz4, zstd), read before anything is
-decompressed. A header (Apache Arrow, format/Message.fbs) locates the buffers; a compressed one
+decompressed. A header (Apache Arrow, format/Message.fbs) locates the buffers; a compressed buffer
 begins with its decompressed size. pyarrow allocates that size without checking it.
 """
 

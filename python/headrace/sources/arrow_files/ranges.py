@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of any storage as pyarrow reads them: by ranges, most of which were read before."""
+"""Files of any storage for pyarrow, which reads them by ranges; most ranges have been
+prefetched.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each field of a source becomes: a camera, a column of numbers or texts, or one of the
-columns that every LeRobot dataset has, which are computed."""
+computed columns that every LeRobot dataset has.
+"""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 """Statistics of features, as LeRobot defines them: per episode, and combined for a dataset.
 
 Source: ``lerobot.datasets.compute_stats``, versions 0.4 to 0.6. Quantiles are interpolated in a
-histogram of 5,000 bins, per episode; those of a dataset are the mean of its episodes', weighted by
-frames. Sums are computed in float64, so that the standard deviation of uint8 is right, too (in
-LeRobot before 0.6 its squares overflow).
+histogram of 5,000 bins, per episode; a dataset's quantiles are the mean of its episodes' quantiles,
+weighted by frames. Sums are computed in float64, so that the standard deviation of uint8 is right,
+too (in LeRobot before 0.6 the squares of uint8 values overflow).
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our own decoder of ordinary JPEG files, several images in parallel lanes.
 //
-// Each lane holds one image; walk() (kernels/jpeg/huffman.h) decodes the bits of all lanes at
-// once and stops whenever one of them has finished a run of MCUs: a row, or the rest of a restart
-// interval. The lane then turns the run into coefficients of the window's blocks, these into
-// samples and, once an MCU row is complete, into rows for the sink; a finished image makes room
-// for the next. The window determines the work: rows below it are not decoded; rows above it are
-// only entropy-decoded without making coefficients, or skipped if a row index says where to begin.
+// Each lane holds one image; walk() (kernels/jpeg/huffman.h) decodes the bits of all lanes at once
+// and stops whenever one of them has finished a run of MCUs: a row, or the rest of a restart
+// interval. The lane then converts the run to coefficients of the window's blocks and the
+// coefficients to samples and, once an MCU row is complete, passes its pixel rows to the sink. When
+// an image is finished, its lane takes the next one. The window determines the work: rows below it
+// are not decoded; rows above it are only entropy-decoded without making coefficients, or skipped
+// if a row index says where to begin.
 //
-// Anything suspicious ends an image with kRefused; libjpeg then decodes all of it. Rows already
-// delivered to the sink are correct, and are not sent again (RemainingRows). For one thread.
+// If anything in the file is suspicious, decoding ends with kRefused, and libjpeg decodes the whole
+// image. Rows already delivered to the sink are correct, and are not sent again (RemainingRows).
+// For one thread.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG through libjpeg-turbo: every kind of file that it reads, a window at a time. Its pixels are
-// the reference for the faster decoders of the same files. For one thread.
+// Decodes windows of JPEG images with libjpeg-turbo, in every kind of file that the library reads.
+// Its pixels are the reference for our faster decoders. For one thread.
 #pragma once
 
 #include <span>

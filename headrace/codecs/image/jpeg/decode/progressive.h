@@ -2,12 +2,13 @@
 // Our own decoder of progressive JPEG files.
 //
 // Row r of a scan's blocks only depends on row r of the earlier scans. So all scans are decoded in
-// parallel, one MCU row at a time: coefficients are kept for that row alone, its samples go through
-// the same transform and rows as a baseline image's, and nothing below the window is decoded.
-// Blocks above the window and next to it only keep the masks that later scans need.
+// parallel, one MCU row at a time: coefficients are kept for that row only, its samples are
+// computed and upsampled as in a baseline image, and nothing below the window is decoded. Blocks
+// above the window and next to it only keep the masks that later scans need.
 //
-// Anything suspicious ends an image with kRefused; libjpeg then decodes all of it. Rows already
-// delivered to the sink are correct, and are not sent again (RemainingRows). For one thread.
+// If anything in the file is suspicious, decoding ends with kRefused, and libjpeg decodes the whole
+// image. Rows already delivered to the sink are correct, and are not sent again (RemainingRows).
+// For one thread.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the MCU rows of a baseline JPEG begin: byte, bit and DC predictors of each; and, in version
-// 2, positions within rows where decoding may begin, a given number of bits or more apart. With it
-// a decoder starts at the window instead of at the top, and a device decodes an image in short
-// segments. Its format: docs/spec/dense-jpeg.md.
+// 2, positions within rows where decoding may begin, a given number of bits or more apart. With a
+// row index, a decoder starts at the window instead of at the top, and a device decodes an image in
+// short segments. Its format: docs/spec/dense-jpeg.md.
 //
 // Parsed as hostile input: offsets ascend and lie inside the file; a wrong index may only affect
 // the speed and pixels of its own image, never memory safety. The owner of the index ensures that

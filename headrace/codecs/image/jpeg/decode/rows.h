@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of blocks -> upsampled, converted rows of a window: shared by all our JPEG decoders once
-// they have coefficients. Equal to the slice of libjpeg-turbo's full decode with fancy upsampling.
+// Converts rows of blocks to upsampled, color-converted rows of a window, for all our JPEG
+// decoders. Equal to the slice of libjpeg-turbo's full decode with fancy upsampling.
 //
 // The caller walks the MCU rows [first_mcu_row(), end_mcu_row()) from top to bottom. For each it
 // writes the samples of the blocks requested here to their positions (idct.h), and calls finish().

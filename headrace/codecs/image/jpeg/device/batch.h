@@ -2,8 +2,8 @@
 // Images that a device decodes together: drafts (draft.h) assembled into the input of the kernels
 // in kernels/device_jpeg/.
 //
-// add() rejects files that a device does not support, and a flag marks damaged ones: both are
-// decoded on the CPU, to the same pixels. For one thread.
+// Unsupported files, which add() rejects, and damaged files, which a flag marks, are decoded on the
+// CPU, to the same pixels. For one thread.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the marker segments before scans, one by one. False for unusual, damaged or not fully
-// understood files, which libjpeg then reads.
+// Reads the marker segments before scans, one by one. Returns false for unusual, damaged or
+// unsupported files; libjpeg then reads the file.
 #pragma once
 
 #include <cstddef>

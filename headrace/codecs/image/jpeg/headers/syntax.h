@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by all readers of JPEG headers: the markers' codes, and the tables that DHT and DQT
-// segments define. Bounds-checked; any thread may call it.
+// Marker codes and the tables of DHT and DQT segments, for all readers of JPEG headers.
+// Bounds-checked; any thread may call it.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entropy-coded bytes of a JPEG scan -> bits, up to the next marker or the end. After that it
-// returns zeros and remembers that it did. Borrows the bytes; one thread.
+// Reads bits from the entropy-coded bytes of a JPEG scan, up to the next marker or the end of the
+// data; after that, returns zeros and records that it did. Borrows the bytes; one thread.
 #pragma once
 
 #include <cstddef>

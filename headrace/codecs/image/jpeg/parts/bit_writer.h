@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits -> entropy-coded bytes of a JPEG scan (F.1.2.3): from the most
-// significant bit, a zero byte stuffed after each 0xFF. Appends to a vector
-// that it borrows; one thread.
+// Writes bits as the entropy-coded bytes of a JPEG scan (F.1.2.3): most significant bit first, with
+// a zero byte after each 0xFF. Appends to a vector that it borrows; one thread.
 #pragma once
 
 #include <cstddef>

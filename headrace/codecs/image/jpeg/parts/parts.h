@@ -4,7 +4,7 @@
 // parameters, restart intervals, padding bits, bytes after the end.
 //
 // split_jpeg() only returns parts from which join_jpeg() was verified to restore the same bytes.
-// Both may be called from any thread; the bytes of either may be hostile.
+// Any thread may call these functions, with untrusted bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by reading and writing a scan: its parameters, its blocks in order, and the choices that
-// the standard leaves to its writer. Plain data; nothing here reads bytes.
+// Shared by readers and writers of a scan: its parameters, its blocks in order, and the choices
+// that the standard leaves to the encoder. Plain data; nothing here reads bytes.
 #pragma once
 
 #include <array>

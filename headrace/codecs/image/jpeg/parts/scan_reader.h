@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One Huffman-coded scan, sequential or progressive -> coefficients, and the choices that the
-// standard left to its writer (ISO/IEC 10918-1, F.2.2, G.2). Not the decoder for pixels: this one
-// reads every bit, including padding. A reader belongs to one thread; the bytes may be hostile.
+// Reads a Huffman-coded scan, sequential or progressive: its coefficients, and the choices that the
+// standard leaves to the encoder (ISO/IEC 10918-1, F.2.2, G.2). Reads every bit, including padding,
+// unlike the decoders for pixels. A reader belongs to one thread; the bytes may be hostile.
 #pragma once
 
 #include <array>

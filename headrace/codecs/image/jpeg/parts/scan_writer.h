@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coefficients -> one Huffman-coded scan, sequential or progressive (ISO/IEC 10918-1, F.1.2,
-// G.1.2), with the same choices as libjpeg's encoder where the standard leaves one. Any thread may
-// call these, with any coefficients.
+// Writes coefficients as a Huffman-coded scan, sequential or progressive (ISO/IEC 10918-1, F.1.2,
+// G.1.2), and makes the same choices as libjpeg's encoder where the standard leaves a choice. Any
+// thread may call these functions, with any coefficients.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JPEG file's marker segments up to its current scan. Splitting and joining a file both feed it
-// every segment in order, so that both treat a scan in the same way.
+// A JPEG file's marker segments up to its current scan. Every segment is passed to it in order,
+// when a file is split and when it is joined, so that both interpret a scan in the same way.
 //
 // Rejects what libjpeg-turbo rejects or warns about: parts are only made of files without any
 // anomaly, so that whether an image counts as damaged never depends on how it is stored.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Huffman tables for writers: codes of symbols, the optimal table for given counts, and the
-// standard tables. Any thread may call these.
+// standard tables. Any thread may call these functions.
 #pragma once
 
 #include <array>
