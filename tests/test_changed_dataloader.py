@@ -117,7 +117,7 @@ CHANGES = {
     "paths": (lambda d: d.paths.reverse(), r"Usual\.paths\[0\] is"),
     "global": (lambda d: MODE.__setitem__("shift", 2), r"the global MODE\['shift'\] is now 2"),
     "option": (lambda d: setattr(d.args, "step", 5), r"Usual\.args\.step is now 5"),
-    "shared": (lambda d: setattr(d.counter, "value", 5), r"Usual\.counter has other values"),
+    "shared": (lambda d: setattr(d.counter, "value", 5), r"Usual\.counter has different values"),
     "size": (
         lambda d: setattr(d.transform.transforms[0], "size", [4, 4]),
         r"Usual\.transform\.transforms\[0\]\.size",
@@ -468,7 +468,7 @@ def test_a_change_to_a_translated_sampler_is_named() -> None:
     weighted = WeightedRandomSampler([1.0, 0.0, 0.0], 4)
     dataloader = DataLoader(Numbers(3), batch_size=2, sampler=weighted)
     change = lambda: weighted.weights.__setitem__(1, 5.0)  # noqa: E731
-    assert_named(dataloader, change, r"WeightedRandomSampler\.weights has other values", True)
+    assert_named(dataloader, change, r"WeightedRandomSampler\.weights has different values", True)
     dataloader = DataLoader(Numbers(), batch_size=5)
     change = lambda: setattr(dataloader.batch_sampler, "batch_size", 3)  # noqa: E731
     assert_named(dataloader, change, r"BatchSampler\.batch_size is now 3, was 5")

@@ -154,7 +154,9 @@ def test_actors_that_all_fail_are_given_up(start: Start) -> None:
     cluster = Cluster(here=8, a=1)
     found = start(cluster)
     failure = RayTaskError(hr.StorageError("no answer", code="HR0221"))
-    with pytest.raises(hr.ConfigError, match=r"HR0840[^\0]*20 of them, the last: no answer"):
+    with pytest.raises(
+        hr.ConfigError, match=r"HR0840[^\0]*20 consecutive actors failed, the last: no answer"
+    ):
         for number in range(22):
             found.live()
             if found.ask(ROWS, False):

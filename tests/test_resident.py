@@ -152,7 +152,7 @@ def test_tensors_are_not_copied() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ({}, "there are none"),
+        ({}, "no arrays were given"),
         ({"a": np.zeros(3), "b": np.zeros(4)}, "a has 3, b has 4 records"),
         ({"a": np.array(["x"])}, "a is ndarray of <U1"),
         ({"a": np.zeros((0, 3))}, "a has no records"),

@@ -20,8 +20,8 @@ const ErrorCode kNoCoefficients{
 
 const ErrorCode kNoSuchPage{
     "HR0349", ErrorKind::kData, "page not found",
-    "page= selects an image in a file with several (TIFF), and this file has fewer. Pages are "
-    "counted from 0."};
+    "page= selects an image in a file with several images (TIFF), and this file has fewer images. "
+    "Pages are counted from 0."};
 
 const ErrorCode kCorruptImage{
     "HR0345", ErrorKind::kData, "corrupt image",

@@ -2,9 +2,9 @@
 // The steps of a pipeline as operations of batch kernels on each picture: one edit (a crop, a
 // flip, a map, a rectangle), or a resize of a window and then the edit.
 //
-// The operators themselves run on the host, on recipes that are never rendered: so draws and
-// their meaning are the same as in streaming, and only the few numbers of each record's edit go
-// to the device. Used by one thread.
+// The operators themselves run on the host, on recipes that are never rendered. So draws have the
+// same meaning as in streaming, and only the few numbers of each record's edit go to the device.
+// Used by one thread.
 #pragma once
 
 #include <cstdint>

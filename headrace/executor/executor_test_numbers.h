@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a source whose records hold their own index, some of them bad, and checks of a batch's
-// values.
+// For tests: a source whose records, some of them bad, hold their own index; and checks of a
+// batch's values.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kind of field, as data. Each kind has a file in this folder, which registers its KindRecord on
-// its last line.
+// A kind of field, as data. Each kind has a file in this folder, whose last line registers its
+// KindRecord.
 //
 // To add a kind, copy boxes.cc. Any thread may call the functions of a record; the caller owns the
 // values and the renderer.

@@ -26,16 +26,16 @@ constexpr int kBorder = -1;
 
 const ErrorCode kOtherSize{
     "HR0122", ErrorKind::kData, "masks and image differ in size",
-    "Masks of shape (..., H, W) cover the record's image, but these differ from it in height or "
-    "width, so a geometric transform cannot move them with it. Restrict the transform to the "
-    "image with fields=, or declare that the masks do not belong to the image with "
+    "Masks of shape (..., H, W) cover the record's image, but these masks differ from the image in "
+    "height or width, so a geometric transform cannot move both together. Restrict the transform "
+    "to the image with fields=, or declare that the masks do not belong to the image with "
     "kinds={\"masks\": \"tensor\"}."};
 
 const ErrorCode kTooLarge{
     "HR0124", ErrorKind::kResource, "masks too large to transform",
-    "Masks of shape (..., H, W) are resized with their image, but these would exceed one record's "
-    "share of memory_limit. Nothing was allocated. Use a smaller Resize, fewer instances per "
-    "record, or a higher memory_limit."};
+    "Masks of shape (..., H, W) are resized with their image, but these masks would exceed one "
+    "record's share of memory_limit. Nothing was allocated. Use a smaller Resize, fewer instances "
+    "per record, or a higher memory_limit."};
 
 // For each position along an axis of the result, its source position.
 using Places = std::vector<int32_t>;

@@ -169,7 +169,7 @@ Result<void> pad_from_image(Renderer& renderer, const Geometry::Pad& pad,
 
 const ErrorCode kTooMuchToWarp{
     "HR0126", ErrorKind::kResource, "warped image exceeds the memory limit",
-    "A warp with expand=True can enlarge long images considerably, and this one would exceed one "
+    "A warp with expand=True can enlarge long images considerably, and this image would exceed one "
     "record's share of memory_limit. Nothing was allocated. Resize or crop first, drop "
     "expand=True, or raise memory_limit."};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loader learns about decoding on its device, over all its batches: how many pictures were
-// decoded there, why others were not, and which records must not be tried again.
+// What a loader learns about decoding on its device, over all its batches: how many pictures the
+// device decoded, why it did not decode others, and which records must not be tried again.
 //
 // Where a picture is decoded never changes its pixels, so all of this may depend on timing.
 // Thread-safe.

@@ -3,8 +3,8 @@
 // finished on the device that they are copied to.
 //
 // The code that fills a slot declares here what is copied and what to do with it on the device; the
-// code that copies batches (delivery/device_finisher.h) knows no more than this. Immutable once the
-// batch is handed over; copies of the field share it.
+// code that copies batches (delivery/device_finisher.h) knows nothing else about such rows.
+// Immutable once the batch is handed over; copies of the field share it.
 //
 // A batch is assembled part by part, each picture once: the whole batch only knows how much memory
 // its rows need, part() selects some of the rows, and put_together() makes the device's input for

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rectangle of a finished picture that is set to one value per channel, or to noise.
+// A rectangle of a finished picture that is overwritten with one value per channel, or with noise.
 #pragma once
 
 #include <array>

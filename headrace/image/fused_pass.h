@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit rows -> resample -> pixel steps -> pixel map -> store, in one pass: the hot path behind
+// 8-bit rows -> resample -> pixel steps -> pixel map -> store, in one pass: the hot path after
 // every decoder.
 //
 // Rows arrive as a decoder produces them, from top to bottom. A ring buffer holds only the few rows

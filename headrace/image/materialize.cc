@@ -16,9 +16,9 @@ namespace {
 
 const ErrorCode kResultTooLarge{
     "HR0127", ErrorKind::kResource, "upscaled image exceeds the memory limit",
-    "A transform that needs pixels follows one that greatly enlarged the image, and those pixels "
-    "would exceed one record's share of memory_limit. Nothing was allocated. Use a smaller Resize "
-    "or Pad, crop after it, or raise memory_limit."};
+    "A transform that needs pixels follows a transform that greatly enlarged the image, and the "
+    "enlarged image would exceed one record's share of memory_limit. Nothing was allocated. Use a "
+    "smaller Resize or Pad, crop after it, or raise memory_limit."};
 
 std::shared_ptr<Picture> picture_for(const Recipe& recipe) {
   const Size size = recipe.size();

@@ -77,9 +77,9 @@ std::string_view known_format_name(std::span<const uint8_t> first_bytes) {
 
 const ErrorCode kUnknownImage{
     "HR0340", ErrorKind::kData, "unknown image format",
-    "Images are recognized by their first bytes, never by name, and these match no codec in this "
-    "build. Often the file is of a different type (an HTML page from a failed download, a text "
-    "file), or empty. `headrace formats` lists the codecs."};
+    "Images are recognized by their first bytes, never by name, and the first bytes of this file "
+    "match no codec in this build. Often the file is of a different type (an HTML page from a "
+    "failed download, a text file), or empty. `headrace formats` lists the codecs."};
 
 Error unknown_image(std::span<const uint8_t> bytes) {
   Error error{.code = &kUnknownImage, .what = "the file is empty"};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The position of a loader's consumer: received batches and epoch, delivered counts, and resume
-// states. The batch maker may be ahead, and some of its work may be discarded; this class keeps
-// track of that. Modified by one thread; const members may be called by any.
+// states. The batch maker may be ahead of the consumer, and some of its work may be discarded; this
+// class keeps track of both. Modified by one thread; const members may be called by any.
 #pragma once
 
 #include <cstdint>

@@ -24,14 +24,14 @@ const ErrorCode kTooSmall{
 
 const ErrorCode kTooLarge{
     "HR0503", ErrorKind::kResource, "resized image too large",
-    "A very long and narrow image, resized by its shorter edge, or a large one on a larger "
+    "A very long and narrow image, resized by its shorter edge, or a large image on a larger "
     "canvas, would exceed 268 million pixels. Nothing was allocated. max_size= of Resize bounds "
     "the longer edge."};
 
 const ErrorCode kInvalidArgument{
     "HR0510", ErrorKind::kConfig, "invalid operator arguments",
     "The operator's parameters contradict each other, or are invalid for the images it receives. "
-    "The message says which, and how to fix it."};
+    "The message names them and says how to fix them."};
 
 const ErrorCode kNoPicture{
     "HR0511", ErrorKind::kConfig, "not an image",

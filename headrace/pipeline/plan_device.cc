@@ -77,7 +77,7 @@ void put_on_device(PlanDraft& draft, const std::string& name) {
     check_not_batched(draft, {field}, name);
     if (draft.device_points.contains(field)) {
       raise(kNoPlace, label + "\"" + state.name + "\" is already on the device",
-            "remove one of them");
+            "remove one of the two ToDevice()");
     }
     if (state.dtype != DType::kUInt8) {
       raise(kNoPlace,

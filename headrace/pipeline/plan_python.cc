@@ -24,14 +24,14 @@ const ErrorCode kBrokenPromise{
     "HR0601", ErrorKind::kConfig, "unexpected dtype or shape returned by a function",
     "A function in the list of transforms must return its fields with unchanged dtype and shape "
     "(the shape may vary if records differ in shape anyway), unless it declares otherwise. This "
-    "one did not, but the batch was laid out for the declared or unchanged form. Convert the "
+    "function did not, but the batch was laid out for the declared or unchanged form. Convert the "
     "result, or declare what the function returns.",
     /*of_record=*/true};
 
 const ErrorCode kUndeclared{
     "HR0604", ErrorKind::kConfig, "function returned an undeclared field",
-    "A function may return its argument fields, and new fields that it declares. This one returned "
-    "a field that is neither.",
+    "A function may return its argument fields, and new fields that it declares. This function "
+    "returned a field that is neither an argument nor declared.",
     /*of_record=*/true};
 
 constexpr const char* kDeclare = "T.Python(function, returns={...})";

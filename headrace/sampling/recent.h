@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caches the latest tables, for samplers that compute a table for an epoch, or for a part of an
-// epoch. Thread-safe.
+// Caches the latest tables, for samplers that compute a table per epoch, or per part of an epoch.
+// Thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -270,7 +270,7 @@ std::shared_ptr<RecordCache> RecordCache::of(const Source& source, const std::ve
     raise(kNoCache,
           "a cache of " + std::to_string(bytes) + " bytes has no room for a table of " +
               std::to_string(source.size()) + " records (" + std::to_string(table) + " bytes)",
-          "use a larger cache=, or none");
+          "use a larger cache=, or omit it");
   };
   std::unique_ptr<SharedPages> pages;
   std::string why;

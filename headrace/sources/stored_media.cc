@@ -85,7 +85,7 @@ class StoredPictures final : public SourceAround {
 const ErrorCode kNoSoundOpens{
     "HR0357", ErrorKind::kData, "sample rate and channels unknown",
     "Audio has the sample rate and channels of the first record, but none of the first records "
-    "could be opened. The message names the problem with the first of them."};
+    "could be opened. The message names the problem with the first record."};
 
 bool is_stored_sound(const Field& field) {
   return field.kind == FieldKind::kAudio && field.encoded;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prefetches ranges of a file with one request each, all at once, if its storage is asynchronous:
-// while this object exists, reads of these ranges on this thread are served from memory. For
+// while this object exists, reads of these ranges on this thread are served from memory. Useful for
 // structures of many small parts that are close together. Does nothing for local files.
 #pragma once
 

@@ -19,15 +19,15 @@ _NO_SUCH_TRANSFORM = declare(
     "HR0153",
     "config",
     "unknown transform",
-    "headrace.transforms has no class of this name. `headrace operators` lists them. If one is "
-    "missing, put a Python function or torchvision's own transform in the list.",
+    "headrace.transforms has no class of this name. `headrace operators` lists them. If a "
+    "transform is missing, put a Python function or torchvision's own transform in the list.",
 )
 _NO_SUCH_CODE = declare(
     "HR0196",
     "config",
     "unknown error code",
     "`headrace explain CODE` takes the code at the start of a message: HR and four digits. "
-    "`headrace explain` without one lists all codes.",
+    "`headrace explain` without a code lists all codes.",
 )
 _NO_SUCH_FORMAT = declare(
     "HR0197",

@@ -64,7 +64,7 @@ def convert(
     from headrace.write.options import WRONG_OPTION, completed
 
     if to not in write.names():
-        raise WRONG_OPTION.error(f"no container {to!r}", hint=did_you_mean(to, write.names()))
+        raise WRONG_OPTION.error(f"unknown container {to!r}", hint=did_you_mean(to, write.names()))
     record = write.container(to)
     chosen = completed(record.options, options, to, others=_ARGUMENTS)
     if record.own_files and shards != 1:

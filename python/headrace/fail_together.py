@@ -25,9 +25,9 @@ _FAILED = declare(
     "HR0732",
     "data",
     "another rank has failed",
-    "The ranks of a process group wait for each other: if one raises an error, the others would "
-    "hang in their next collective until it times out. Inside hr.fail_together() they end too, "
-    "with that rank's message, which names the cause.",
+    "The ranks of a process group wait for each other: if one rank raises an error, the others "
+    "would hang in their next collective until it times out. Inside hr.fail_together() they end "
+    "too, with that rank's message, which names the cause.",
 )
 _POLL = 0.5  # seconds
 _MOST_TEXT = 4000  # characters of a message

@@ -27,8 +27,8 @@ _TOO_MANY = declare(
     "HR0168",
     "config",
     "wrong arguments for a format",
-    "The call has more positional arguments than the format has parameters, or gives one twice. "
-    "`help(headrace.NAME)` describes each parameter with its default and range.",
+    "The call has more positional arguments than the format has parameters, or gives an argument "
+    "twice. `help(headrace.NAME)` describes each parameter with its default and range.",
 )
 
 

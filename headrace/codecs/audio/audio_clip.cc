@@ -12,9 +12,9 @@ namespace {
 
 const ErrorCode kUnknownAudio{
     "HR0354", ErrorKind::kData, "unknown audio format",
-    "Audio is recognized by its first bytes, never by name, and these match no codec in this "
-    "build. Often the file is of a different type (an HTML page from a failed download, a text "
-    "file), or empty. `headrace formats` lists the codecs."};
+    "Audio is recognized by its first bytes, never by name, and the first bytes of this file match "
+    "no codec in this build. Often the file is of a different type (an HTML page from a failed "
+    "download, a text file), or empty. `headrace formats` lists the codecs."};
 
 Error unknown_audio(std::span<const uint8_t> bytes) {
   Error error{.code = &kUnknownAudio, .what = "the file is empty"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of an Ogg file (RFC 3533), read and written. They are validated before a library sees
-// them: libraries differ in their treatment of damaged or chained files, and leak memory on them.
+// The pages of an Ogg file (RFC 3533), read and written. Pages are validated before a library sees
+// them, because libraries differ in their treatment of damaged or chained files, and leak memory on
+// such files.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opus packets, and where decoding of Opus in Ogg has to start for a window.
+// Opus packets, and the position in an Ogg file at which decoding for a window has to start.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The boxes of ISO/IEC 14496-12, 4.2, of which JPEG 2000 and HEIF files consist. Bounds-checked,
+// Reads boxes (ISO/IEC 14496-12, 4.2), which make up JPEG 2000 and HEIF files. Bounds-checked,
 // allocates nothing; any thread may call it.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the PNG tests: images of every kind, the reference result for a file (all rows by plain
-// libpng, with its transformations), and the codec's.
+// For the PNG tests: images of every kind, the reference result for a file (all rows, decoded by
+// plain libpng with its transformations), and the codec's result.
 #pragma once
 
 #include <gtest/gtest.h>

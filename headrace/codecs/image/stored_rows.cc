@@ -9,9 +9,9 @@ namespace {
 
 const ErrorCode kSixteenBit{
     "HR0386", ErrorKind::kUnsupported, "16-bit grayscale image",
-    "Without mode= images are delivered with 8 bits per sample, and this one has 16: depth maps, "
-    "medical scans, object ids. Pillow's convert() would clip every value above 255, so nothing "
-    "is delivered until you choose: mode=\"stored\" keeps all 16 bits (uint16), "
+    "Without mode= images are delivered with 8 bits per sample, and this image has 16: depth maps, "
+    "medical scans, object ids. Pillow's convert() would clip every value above 255, so nothing is "
+    "delivered until you choose: mode=\"stored\" keeps all 16 bits (uint16), "
     "sixteen_bit=\"high_byte\" keeps value / 256, sixteen_bit=\"clip\" is Pillow's min(value, "
     "255)."};
 

@@ -10,9 +10,9 @@ namespace {
 
 const ErrorCode kDamagedVideo{
     "HR0368", ErrorKind::kData, "damaged video",
-    "The decoder found an invalid packet, or concealed part of a frame. Neither it nor frames "
-    "that may depend on it are delivered. Usually a download or a disk damaged the file. Restore "
-    "it, or let on_error= decide what happens to such records."};
+    "The decoder found an invalid packet, or concealed part of a frame. Neither that frame nor "
+    "frames that may depend on it are delivered. Usually a download or a disk damaged the file. "
+    "Restore it, or let on_error= decide what happens to such records."};
 
 const ErrorCode kEndedMediaProcess{
     "HR0369", ErrorKind::kData, "video decoder crashed or timed out",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets of an MP4 track, and which part of them is shown when (the edit list, 8.6.6). Reads
-// the sample table (ISO/IEC 14496-12, 8.6 and 8.7) or the fragments (8.8): moof boxes after the
-// moov box, each of which describes the packets of some seconds. Does not read packets. Takes time
-// and memory proportional to the file.
+// The packets of an MP4 track, and the part that is shown, with its times (the edit list, 8.6.6).
+// Reads the sample table (ISO/IEC 14496-12, 8.6 and 8.7) or the fragments (8.8): moof boxes after
+// the moov box, each of which describes the packets of some seconds. Does not read packets. Takes
+// time and memory proportional to the file.
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,8 @@ namespace {
 const ErrorCode kUnknownColors{
     "HR0380", ErrorKind::kUnsupported, "unknown video color space",
     "The stream declares an unsupported color matrix, so its colors cannot be computed. BT.601, "
-    "BT.709, BT.2020, SMPTE 240M and FCC are supported, as are streams that declare none. Convert "
-    "the file once, or write the right matrix into it: ffmpeg -i in -c copy -bsf:v "
+    "BT.709, BT.2020, SMPTE 240M and FCC are supported, as are streams that declare no matrix. "
+    "Convert the file once, or write the right matrix into it: ffmpeg -i in -c copy -bsf:v "
     "h264_metadata=matrix_coefficients=1 out.mp4 declares BT.709."};
 
 // Rows of this many bytes stay in the L1 cache between conversion and pass.

@@ -42,11 +42,11 @@ bool lies_inside(uint64_t offset, int64_t stride, int64_t rows, int64_t row_byte
 
 const ErrorCode kMissingFrame{
     "HR0367", ErrorKind::kData, "frame not decoded",
-    "The container lists a frame, but the decoder did not output one when given the packets "
-    "leading to it. A neighboring frame is never substituted. Usual causes are a truncated file, "
-    "a file cut by a tool that dropped packets, and broadcast H.264 (PAFF) whose frames are two "
-    "fields with a packet each: with both in one packet they decode. Re-encode the file (ffmpeg "
-    "-i in.mp4 out.mp4), or let on_error= decide what happens to such records."};
+    "The container lists a frame, but the decoder did not output it when given the packets leading "
+    "to it. A neighboring frame is never substituted. Usual causes are a truncated file, a file "
+    "cut by a tool that dropped packets, and broadcast H.264 (PAFF) whose frames are two fields "
+    "with a packet each: with both in one packet they decode. Re-encode the file (ffmpeg -i in.mp4 "
+    "out.mp4), or let on_error= decide what happens to such records."};
 
 // "frame 12, of packet 15"; and the packet's position in the file.
 std::string frame_of(const VideoTrack& track, uint32_t packet) {

@@ -16,7 +16,7 @@ const ErrorCode kShapeDiffers{
 
 const ErrorCode kListedTooLarge{
     "HR0707", ErrorKind::kResource, "image or audio in a list exceeds the memory limit",
-    "A field delivered as a list may have values of any size, but this one alone exceeds half of "
+    "A field delivered as a list may have values of any size, but this value alone exceeds half of "
     "what memory_limit leaves after slots. Nothing was allocated. Use a transform that makes it "
     "smaller (Resize, a crop; RandomClip, CenterClip), or a higher memory_limit."};
 

@@ -12,8 +12,8 @@ using Clock = std::chrono::steady_clock;
 
 const ErrorCode kRecordTooLarge{
     "HR0703", ErrorKind::kResource, "record exceeds the memory left by memory_limit",
-    "Decoding one record may use a third of what memory_limit leaves after two batches (a sixth "
-    "if fields are delivered as lists), for any number of threads, and this one needs more. Raise "
+    "Decoding one record may use a third of what memory_limit leaves after two batches (a sixth if "
+    "fields are delivered as lists), for any number of threads, and this record needs more. Raise "
     "memory_limit, or let on_error= drop such records."};
 
 }  // namespace

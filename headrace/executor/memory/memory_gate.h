@@ -4,12 +4,12 @@
 // once.
 //
 // Note [Why the memory limit cannot deadlock]: slots and read-ahead have separate budgets, fixed
-// when the loader starts. A record requests its working memory when it holds none of this budget,
-// and returns all of it when it is done, without waiting for others. So a worker that holds memory
-// finishes, and the oldest waiting record gets that memory next. With Python steps a record holds
-// its memory while other records of its run begin, so no record waits there: a run whose next
-// record finds too little memory is set aside, no new runs start before it, and the runs that hold
-// memory continue and finish. Thread-safe.
+// when the loader starts. A record requests its working memory when it holds nothing of the
+// records' budget, and returns all of its memory when it is done, without waiting for others. So a
+// worker that holds memory finishes, and the oldest waiting record gets that memory next. With
+// Python steps a record holds its memory while other records of its run begin, so no record waits
+// there: a run whose next record finds too little memory is set aside, no new runs start before it,
+// and the runs that hold memory continue and finish. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ const ErrorCode kTooManyFolders{
     "HR0408", ErrorKind::kResource, "too many folders",
     "More than four million folders were found, or one folder is reached by more than 256 paths. A "
     "few symbolic links can multiply exponentially if each target contains several links to the "
-    "next. Remove them, or pass the files as a list."};
+    "next. Remove such links, or pass the files as a list."};
 
 constexpr int64_t kMaxFolders = int64_t{1} << 22;
 constexpr int kMaxPaths = 256;  // of links to one folder

@@ -22,9 +22,9 @@ namespace {
 const ErrorCode kNotSupported{
     "HR0480", ErrorKind::kUnsupported, "unsupported LMDB environment",
     "Environments written by LMDB 0.9 on a 64-bit little-endian machine (file version 1), with one "
-    "value per key, are supported. Copy others (from 32-bit or big-endian machines, LMDB 1.0, "
-    "databases with dupsort) with `mdb_dump` and `mdb_load`, or with a short Python loop over the "
-    "lmdb package."};
+    "value per key, are supported. Copy other environments (from 32-bit or big-endian machines, "
+    "LMDB 1.0, databases with dupsort) with `mdb_dump` and `mdb_load`, or with a short Python loop "
+    "over the lmdb package."};
 
 const ErrorCode kBadEnvironment{
     "HR0481", ErrorKind::kData, "damaged LMDB environment",

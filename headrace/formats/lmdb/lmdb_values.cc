@@ -20,9 +20,9 @@ const ErrorCode kOtherValues{
 
 const ErrorCode kBadValue{
     "HR0485", ErrorKind::kData, "invalid value in an LMDB database",
-    "The value differs from the others of its database: its message is damaged, or its image has a "
-    "different size or type from the first ones. Only this record is bad, and on_error decides "
-    "what happens to it."};
+    "The value differs from the other values of its database: its message is damaged, or its image "
+    "has a different size or type from the first images. Only this record is bad, and on_error "
+    "decides what happens to it."};
 
 // Pickle protocols 2 to 5: begins with an opcode and the protocol, and ends with STOP.
 bool is_pickle(ValueBytes value) {

@@ -29,8 +29,8 @@ namespace {
 
 const ErrorCode kManifestColumns{
     "HR0439", ErrorKind::kConfig, "manifest columns do not match",
-    "image=, label= and fields= name columns of the manifest by its header. Each becomes a field, "
-    "so two cannot have the same name."};
+    "image=, label= and fields= name columns of the manifest by its header. Each column becomes a "
+    "field, so two columns cannot have the same name."};
 
 constexpr size_t kLongestPath = 4096;
 

@@ -21,9 +21,9 @@ namespace {
 
 const ErrorCode kNotRecognized{
     "HR0401", ErrorKind::kConfig, "format not recognized",
-    "No format recognizes this path. `headrace formats` lists the available ones. Use format= when "
-    "files have unusual names; pass images from several places as lists: hr.records(image=[...], "
-    "label=[...])."};
+    "No format recognizes this path. `headrace formats` lists the available formats. Use format= "
+    "when files have unusual names; pass images from several places as lists: "
+    "hr.records(image=[...], label=[...])."};
 
 const ErrorCode kNothingThere{
     "HR0402", ErrorKind::kStorage, "file or folder not found",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts values for a pack: chooses a PackForm, and returns the reason for it.
+// Converts values for a pack: chooses a PackForm, and returns the reason for the choice.
 #pragma once
 
 #include <memory>

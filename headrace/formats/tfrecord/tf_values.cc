@@ -107,7 +107,7 @@ class Converter {
   Error other_count(int64_t count) const {
     return refuse("it has " + count_text(count, "value") + ", which do not fit the field's shape",
                   "fields=[\"" + field_.field.name + "=" + field_.feature +
-                      ":TYPE[-1]\"] accepts any number of them");
+                      ":TYPE[-1]\"] accepts any number of values");
   }
 
   Result<size_t> bytes_of(const TfFeature& feature) const {

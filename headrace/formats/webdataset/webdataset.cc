@@ -25,8 +25,9 @@ const ErrorCode kNoSamples{
 
 const ErrorCode kOtherPacking{
     "HR0469", ErrorKind::kUnsupported, "unsupported tar compression",
-    "Archives are read uncompressed, or compressed with gzip or Zstandard. Decompress this one (xz "
-    "-d, bzip2 -d, lz4 -d), or recompress it with zstd; compression does not make images smaller."};
+    "Archives are read uncompressed, or compressed with gzip or Zstandard. Decompress this archive "
+    "(xz -d, bzip2 -d, lz4 -d), or recompress it with zstd; compression does not make images "
+    "smaller."};
 
 const std::vector<std::string_view> kSuffixes = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"};
 const std::vector<std::string_view> kOtherSuffixes = {".tar.xz", ".txz",     ".tar.bz2", ".tbz2",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlurPictures: pictures blurred along rows and then across them, with mirrored borders; an item is
+// BlurPictures: blurs pictures along rows and then along columns, with mirrored borders; an item is
 // a tile of a plane. Both sums are chains of fused multiply-adds in the order of the taps, with a
-// float intermediate, as on the CPU (kernels/filters/filter_rows.h), so the bits are the CPU's.
-// The tile's horizontally blurred rows are in the shared memory of a block, in which each thread
+// float intermediate, as on the CPU (kernels/filters/filter_rows.h), so the bits are the CPU's. The
+// tile's horizontally blurred rows are in the shared memory of a block, in which each thread
 // computes four columns of four rows of the result; on the CPU one thread does all the work.
 #pragma once
 

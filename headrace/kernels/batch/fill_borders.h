@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FillBorders: one value per channel for the whole picture; each thread fills eight adjacent
-// columns of a few rows. The passes of the resize then write the visible part over it.
+// FillBorders: fills the whole picture with one value per channel; each thread fills eight adjacent
+// columns of a few rows. The passes of the resize then overwrite the visible part.
 #pragma once
 
 #include "headrace/kernels/batch/resample_job.h"

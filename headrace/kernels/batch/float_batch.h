@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FloatBatch: cast, normalization and layout of pictures that are already floats (8-bit pictures go
+// FloatBatch: casts, normalizes and lays out pictures that are already floats (8-bit pictures go
 // through tables: picture_batch.h). Each operation is done in float32 and rounded to the picture's
 // current dtype, like torchvision v2's functions, so the bits are PixelMap's on every device:
 // multiply-adds are not fused, division is rounded correctly, and subnormals are kept.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MixRows: pictures of a finished batch mixed in place with the previous one in their group, like
-// MixUp and CutMix (ops/batch/batch_mixing.h): blended, or a rectangle copied. The arithmetic is
+// MixRows: mixes each picture of a finished batch in place with the previous picture of its group,
+// like MixUp (blends) and CutMix (copies a rectangle; ops/batch/batch_mixing.h). The arithmetic is
 // the same as on the host, so a batch has the same bits on every device.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharpenPictures: pictures blended with their 3 x 3 blur, or extrapolated away from it; each
+// SharpenPictures: blends pictures with their 3 x 3 blur, or extrapolates away from the blur; each
 // thread computes four adjacent columns of eight rows of a plane. The outermost samples are
 // unchanged. Same as torchvision's adjust_sharpness on tensors and Pillow's ImageEnhance.Sharpness
 // (kernels/filters/sharpen_rows.cc), bit for bit.

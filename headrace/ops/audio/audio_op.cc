@@ -14,7 +14,7 @@ namespace {
 
 const ErrorCode kTooShort{
     "HR0540", ErrorKind::kData, "audio shorter than the clip",
-    "RandomClip and CenterClip keep a fixed number of samples, but this audio has fewer. "
+    "RandomClip and CenterClip keep a fixed number of samples, but this audio has fewer samples. "
     "pad_if_needed=True appends silence, PadOrTrim always does; or skip such records (on_error=)."};
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace {
 
 const ErrorCode kMixedSizes{
     "HR0531", ErrorKind::kConfig, "images to mix differ in size",
-    "CutMix draws one box per record and replaces it in every image, so these must be equal in "
-    "size. Select the images to work on with fields=."};
+    "CutMix draws one box per record and replaces it in every image, so the images of a record "
+    "must be equal in size. Select the images to work on with fields=."};
 
 template <class Mixed>
 void blend(const typename Mixed::Stored* partner, typename Mixed::Stored* row, size_t count,

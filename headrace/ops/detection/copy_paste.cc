@@ -15,9 +15,9 @@ namespace {
 
 const ErrorCode kMasksElsewhere{
     "HR0517", ErrorKind::kData, "masks do not match their image",
-    "CopyPaste cuts out instances by their masks, (rows, H, W), but these differ from the record's "
-    "image in height or width. The files were mixed up, or the masks were made for a different "
-    "size."};
+    "CopyPaste cuts out instances by their masks, (rows, H, W), but these masks differ from the "
+    "record's image in height or width. The files were mixed up, or the masks were made for a "
+    "different size."};
 
 constexpr int kBlend = 2;  // pixels around a pasted instance that are blended in with it
 

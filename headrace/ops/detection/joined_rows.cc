@@ -12,8 +12,8 @@ namespace {
 
 const ErrorCode kRecordsDiffer{
     "HR0514", ErrorKind::kData, "records cannot be concatenated",
-    "Mosaic and CopyPaste concatenate the rows of several records, but in one of these the fields "
-    "of a row group differ in row count. That record would be bad on its own, too."};
+    "Mosaic and CopyPaste concatenate the rows of several records, but in one of these records the "
+    "fields of a row group differ in row count. That record would be bad on its own, too."};
 
 const ErrorCode kRowsTooLarge{
     "HR0516", ErrorKind::kResource, "joined rows exceed the memory limit",

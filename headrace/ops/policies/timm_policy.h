@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// timm's augmentation strings ("rand-m9-mstd0.5-inc1"): parsed into a table of steps, and the
-// meaning of a step's level. Data and pure functions; TimmAugment draws and applies the operations.
-// Follows the module timm.data.auto_augment of timm 1.0.
+// timm's augmentation strings ("rand-m9-mstd0.5-inc1"): parses them into a table of steps, and
+// defines the meaning of a step's level. Data and pure functions; TimmAugment draws and applies the
+// operations. Follows the module timm.data.auto_augment of timm 1.0.
 #pragma once
 
 #include <cstdint>

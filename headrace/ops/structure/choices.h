@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the operators that choose from lists of transforms.
+// Shared by operators that choose from lists of transforms.
 #pragma once
 
 #include <string_view>

@@ -15,7 +15,7 @@ namespace {
 
 const ErrorCode kTooShort{
     "HR0547", ErrorKind::kData, "video shorter than the clip",
-    "policy=\"error\" accepts only videos that have all frames of the clip, but this one has "
+    "policy=\"error\" accepts only videos that have all frames of the clip, but this video has "
     "fewer. policy=\"repeat_last\" repeats the last frame, \"wrap\" starts over; or skip such "
     "records (on_error=)."};
 

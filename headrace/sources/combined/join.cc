@@ -256,7 +256,7 @@ class Join final : public Source {
                                      [&](const Field& other) { return other.name == field.name; });
       if (taken) {
         raise(kBadJoin, "both sources have a field '" + field.name + "'",
-              "rename the right one's: rename={\"" + field.name + "\": \"another name\"}");
+              "rename the right source's field: rename={\"" + field.name + "\": \"another name\"}");
       }
       schema_.push_back(std::move(field));
       right_fields_.push_back(i);

@@ -18,7 +18,7 @@ namespace {
 const ErrorCode kTooWideToken{
     "HR1452", ErrorKind::kData, "token does not fit into the delivered dtype",
     "A token or label of a document is outside the range of the packed rows' dtype. Pass a wider "
-    "one: to=\"int64\"."};
+    "dtype: to=\"int64\"."};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors in documents that are packed: which document, which field, and its location.
+// Errors in documents that are packed. Each error names the document, the field and the location.
 #pragma once
 
 #include <cstdint>

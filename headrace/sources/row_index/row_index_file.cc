@@ -39,7 +39,7 @@ const ErrorCode kNoRowIndex{
 const ErrorCode kOtherDataset{
     "HR0461", ErrorKind::kConfig, "row index belongs to another dataset",
     "A row index belongs to one dataset: the same records with the same names in the same order "
-    "(the source's fingerprint). The one given as index= was made from a different dataset. "
+    "(the source's fingerprint). The index given as index= was made from a different dataset. "
     "Create one with `headrace index SOURCE -o FILE`."};
 
 constexpr std::string_view kRowIndexMagic = "HRROWIDX";

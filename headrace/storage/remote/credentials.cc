@@ -15,10 +15,10 @@ namespace {
 
 const ErrorCode kExpired{
     "HR0233", ErrorKind::kStorage, "credentials have expired",
-    "The credentials from a function or a cloud's library have expired, and it has failed to provide "
-    "others since five minutes before, although it was called every ten seconds. Log in again, or "
-    "check the function given to hr.remote.configure(credentials=...): its \"expires\" is in seconds "
-    "since 1970."};
+    "The credentials from a function or a cloud's library have expired. In the five minutes "
+    "before, it was called every ten seconds, but provided no new credentials. Log in again, or "
+    "check the function given to hr.remote.configure(credentials=...): its \"expires\" is in "
+    "seconds since 1970."};
 
 constexpr double kBeforeExpiry = 300, kBetweenCalls = 10;  // seconds
 
@@ -80,7 +80,8 @@ void Credentials::refuse_expired() const {
   if (failure_.empty() || !expires_by(time)) return;
   const auto age = static_cast<int64_t>(time - provided_->expires);
   raise(kExpired,
-        "those of " + cloud_ + ":// expired " + std::to_string(age) + " s ago, and " + failure_,
+        "the credentials of " + cloud_ + ":// expired " + std::to_string(age) + " s ago, and " +
+            failure_,
         "log in again, or check the function given as credentials= and this machine's clock");
 }
 

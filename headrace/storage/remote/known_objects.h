@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cache of facts about remote objects in this process: for some seconds, whether they exist and
-// their first bytes, since many formats check these before one of them opens the file; permanently,
-// the ETags that reads compare. Thread-safe.
+// A cache of facts about remote objects in this process: whether they exist, and their first bytes,
+// for some seconds, since many formats check these before one of them opens the file; and,
+// permanently, the ETags that reads compare. Thread-safe.
 #pragma once
 
 #include <cstdint>

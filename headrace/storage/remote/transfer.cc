@@ -35,8 +35,8 @@ const ErrorCode kNoRanges{
     "HR0222", ErrorKind::kStorage, "server does not support ranges",
     "A range of an object was requested, but the server sent the whole object (status 200 without "
     "Content-Range), so the dataset would be downloaded again for every record. Development "
-    "servers do that (python -m http.server). Use one that supports range requests (nginx, any "
-    "object store), or copy the files to a local folder."};
+    "servers do that (python -m http.server). Use a server that supports range requests (nginx, "
+    "any object store), or copy the files to a local folder."};
 
 const ErrorCode kUnsound{
     "HR0223", ErrorKind::kStorage, "response does not match the request",

@@ -20,16 +20,16 @@ _ELSEWHERE = declare(
     "config",
     "tensor on another device",
     "prefetch() copies batches from host memory. A tensor already on the device is passed on "
-    "unchanged; one on another device would be copied through the host silently. Make batches on "
-    "the host, or name the device they are on.",
+    "unchanged; a tensor on another device would be copied through the host silently. Make batches "
+    "on the host, or name the device they are on.",
 )
 _NO_ARRAYS = declare(
     "HR0885",
     "config",
     "nothing to copy in the batch",
     "prefetch() looks for torch tensors, numeric NumPy arrays and other objects that export "
-    "DLPack, in lists, tuples, named tuples, dictionaries and dataclasses; other values are "
-    "passed on. A batch without any usually means that a collate function is missing.",
+    "DLPack, in lists, tuples, named tuples, dictionaries and dataclasses; other values are passed "
+    "on. A batch without arrays or tensors usually means that a collate function is missing.",
 )
 _NOT_COPYABLE = declare(
     "HR0886",

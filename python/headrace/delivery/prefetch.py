@@ -31,9 +31,9 @@ _NOT_RESUMABLE = declare(
     "HR0887",
     "config",
     "prefetcher not resumable",
-    "The source is some batches ahead of its consumer, so its own state_dict() would skip those "
+    "The source is some batches ahead of its consumer, so its own state_dict() would skip batches "
     "that were not received. With resumable=True, its state is saved after every batch, and "
-    "state_dict() gives the one that belongs to the last batch received.",
+    "state_dict() returns the state that belongs to the last batch received.",
 )
 _OVER = declare(
     "HR0888",

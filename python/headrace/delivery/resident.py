@@ -41,8 +41,8 @@ _NO_FRACTION = declare(
     "config",
     "fraction needs a device",
     "fraction= is the fraction of records kept on a device; the others stay in host memory. "
-    "Without a device, all of them do. To keep part of a dataset in memory and read the rest "
-    "from disk, use a Loader with cache=.",
+    "Without a device, all records stay in host memory. To keep part of a dataset in memory and "
+    "read the rest from disk, use a Loader with cache=.",
 )
 
 
@@ -149,7 +149,7 @@ def _source_of(data: Any, plain: bool) -> Source:
     else:
         return open_source(data)
     if not named:
-        raise _NOT_ARRAYS.error("there are none", hint='hr.resident({"image": images}, 128)')
+        raise _NOT_ARRAYS.error("no arrays were given", hint='hr.resident({"image": images}, 128)')
     arrays = {str(name): _array_of(str(name), value) for name, value in named.items()}
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:

@@ -19,8 +19,8 @@ _NO_DTYPE = declare(
     "unsupported",
     "dtype not supported by MXNet",
     "MXNet's NDArray supports float16, float32, float64, uint8, int8, int32 and int64; bool is "
-    "delivered as uint8. End the transforms with ToDtype to one of them, or omit the field with "
-    "fields=.",
+    "delivered as uint8. End the transforms with ToDtype to one of these dtypes, or omit the field "
+    "with fields=.",
 )
 _NOT_IN_A_BATCH = declare(
     "HR0806",

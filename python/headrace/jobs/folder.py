@@ -118,7 +118,7 @@ class JobFolder:
                 name for name in {*plan, *self.plan} if plan.get(name) != self.plan.get(name)
             )[0]
             raise OTHER_JOB.error(
-                f"{self.dest} belongs to a job with {wrong}={plan.get(wrong)!r}, but this one has "
+                f"{self.dest} belongs to a job with {wrong}={plan.get(wrong)!r}, but this job has "
                 f"{self.plan.get(wrong)!r}",
                 hint="choose a new folder",
             )

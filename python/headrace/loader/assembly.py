@@ -159,7 +159,7 @@ class Assembly:
         """
         _core.throw_if_forked()
         if self._engine is None:
-            raise CLOSED.error("this loader is closed", hint="create another one")
+            raise CLOSED.error("this loader is closed", hint="create a new loader")
         if not self.is_settled:
             shard = resolve_shard(self.given["shard"])
             if shard[:2] != self.shard[:2]:

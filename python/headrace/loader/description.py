@@ -117,7 +117,8 @@ def parts_of(description: Mapping[str, Any]) -> tuple[Source, Any, dict[str, Any
     """Source, transforms and keywords. Raises ConfigError HR0174 if the records differ."""
     if description.get("description") != _VERSION:
         raise _NOT_PLAIN.error(
-            f"this is not a description of version {_VERSION}", hint="loader.description() is one"
+            f"this is not a description of version {_VERSION}",
+            hint="pass the result of loader.description()",
         )
     source: Source = source_of_plain(description["source"])
     for what, here in (("records", len(source)), ("fingerprint", f"{source.fingerprint:016x}")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``workers=`` of a loader: the input of its remote workers, and their state."""
+"""``workers=`` of a loader: the input and the state of its remote workers."""
 
 from __future__ import annotations
 

@@ -389,7 +389,7 @@ class Loader(Outputs):
 
     def __reduce__(self) -> Any:
         raise description.NOT_PICKLABLE.error(
-            "pickle the source and the transforms, and create a loader there",
+            "pickle the source and the transforms, and create a loader in the other process",
             hint="loader.description() is plain data, hr.Loader.from_description() is its inverse",
         )
 

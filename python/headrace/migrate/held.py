@@ -136,7 +136,7 @@ class Array:
         if form != self._form:
             is_, was = (" ".join(map(str, each)) for each in (form, self._form))
             return f"{self._name} is now {is_}, was {was}"
-        return "" if self._hashed(now) == self._hash else f"{self._name} has other values now"
+        return "" if self._hashed(now) == self._hash else f"{self._name} has different values now"
 
     def _hashed(self, value: Any) -> Any:
         data = _bytes_of(value) if self._contents else None

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's PrefetchLoader: a DataLoader of uint8 images, and operations on its batches on the
-device."""
+"""timm's PrefetchLoader: a DataLoader of uint8 images, whose batches are processed further on the
+device.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates a DataLoader's dataset: known, traced, or called record by record."""
+"""Translates a DataLoader's dataset, which is known, traced, or called record by record."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State that a translation relies on: a DataLoader that is changed afterwards is an error.
+"""State that a translation relies on: changing the DataLoader afterwards is an error.
 
 Code that runs in Python follows the script's changes, and is not checked.
 """

@@ -229,7 +229,7 @@ class Actors:
         log(WARNING, "worker", f"remote worker {number} is replaced: {failure}")
         self._deaths = 0 if number in self._made else self._deaths + 1
         if self._deaths == _DEATHS:
-            raise _DIE.error(f"{_DEATHS} of them, the last: {failure}")
+            raise _DIE.error(f"{_DEATHS} consecutive actors failed, the last: {failure}")
         self._adjust()
 
     def _check(self, answer: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With Ray Data: a loader's batches as its blocks, and transforms for its ``map_batches``."""
+"""For Ray Data: a loader's batches as blocks, and transforms for ``map_batches``."""
 
 from __future__ import annotations
 

@@ -118,8 +118,8 @@ def open(
     if callable(path) or hasattr(path, "__iter__"):
         raise NOT_A_SOURCE.error(
             f"{type(path).__name__} has no len() and [i]",
-            hint="use hr.stream(...) if it is an iterable of records or a function that returns "
-            "one",
+            hint="use hr.stream(...) if it is an iterable of records or a function that returns an "
+            "iterable",
         )
     raise NOT_A_SOURCE.error(
         f"{type(path).__name__} is neither a path nor an object with len() and [i]",

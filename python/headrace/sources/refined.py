@@ -33,7 +33,7 @@ def filtered(src: Source, where: Any) -> Source:
     if values.dtype != bool:
         raise _NO_RECORDS.error(
             f"filter() needs True or False for each record (got {values.dtype} values)",
-            hint='a condition: "score > 0.5", or a function that returns one',
+            hint='a condition: "score > 0.5", or a function that returns True or False',
         )
     chosen = np.flatnonzero(values)
     if len(chosen) == 0:
@@ -97,7 +97,7 @@ def _extended(src: Source, columns: Mapping[str, Any], recipe: Recipe) -> Source
     names = {field.name for field in src.schema}
     if taken := sorted(names & set(columns)):
         raise _NO_RECORDS.error(
-            f"the source already has a field {taken[0]!r}", hint="give the new one another name"
+            f"the source already has a field {taken[0]!r}", hint="give the new field another name"
         )
     if not columns:
         raise _NO_RECORDS.error("no columns were given")

@@ -20,8 +20,8 @@ ONCE = declare(
     "HR0693",
     "config",
     "stream cannot be read again",
-    "An iterator yields its records only once. A function that returns one, or an object with "
-    "__iter__, can be read again in each epoch, and after a resume: use hr.stream(function) "
+    "An iterator yields its records only once. A function that returns an iterator, or an object "
+    "with __iter__, can be read again in each epoch, and after a resume: use hr.stream(function) "
     "instead of hr.stream(function()).",
 )
 FAILED = declare(
@@ -88,7 +88,7 @@ class Origin:
         if self.is_once and self._used:
             raise ONCE.error(
                 f"a {self.name} yields its records only once, and was already read",
-                hint="hr.stream(function), where function() returns a new one for each epoch",
+                hint="hr.stream(function), where function() returns a new iterator for each epoch",
             )
 
     def open(self, shares: Shares, state: Any = None) -> Pass:

@@ -38,16 +38,16 @@ CHANGED = declare(
     "HR0697",
     "data",
     "stream is shorter than before",
-    "A run that resumes, or goes back within its epoch, reads the iterable again, which must "
-    "yield the same records. This one ends before the position to resume at.",
+    "A run that resumes, or goes back within its epoch, reads the iterable again, which must yield "
+    "the same records. This iterable ends before the position to resume at.",
 )
 STATELESS = declare(
     "HR0695",
     "config",
     "stream has no state",
     "A stream resumes exactly if its iterable has state_dict() and load_state_dict(), like those "
-    "of Hugging Face and torchdata. Others are read again from the epoch's start, skipping the "
-    "records already received; replay=False makes that an error.",
+    "of Hugging Face and torchdata. Other iterables are read again from the epoch's start, "
+    "skipping the records already received; replay=False makes that an error.",
 )
 
 

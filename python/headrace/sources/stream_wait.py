@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record that the iterable of a stream is making: where it waits, and the end of that wait."""
+"""The wait for a stream's next record: where the iterable waits, and how the wait ends
+(record_timeout=).
+"""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def _check_place(saved: dict[str, int], step: int, accumulation: int, batches: i
         raise MISFIT.error(
             f"the checkpoint's loader is at batch {stands[1]} of epoch {stands[0]}, but the "
             f"Trainer would continue with batch {there[1]} of epoch {there[0]}: "
-            f"gradient_accumulation_steps={accumulation} differs from the one of the checkpoint",
+            f"gradient_accumulation_steps={accumulation} differs from the checkpoint's",
             hint="use the same gradient_accumulation_steps, or ignore_data_skip=True for a new "
             "epoch",
         )

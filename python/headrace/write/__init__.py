@@ -26,7 +26,7 @@ _NO_PNG = declare(
     "unsupported",
     "image cannot be stored as 8-bit PNG",
     "Images that the source has as arrays are written as uint8 PNG files with 1, 3 or 4 channels. "
-    "Others would lose values.",
+    "Other arrays would lose values.",
 )
 
 NO_PACKAGE = declare(

@@ -49,7 +49,9 @@ def completed(
         if name not in known:
             raise WRONG_OPTION.error(
                 f"[{to}] no option {name!r:.80}",
-                hint=did_you_mean(name, [*known, *others]) if known or others else "it has none",
+                hint=did_you_mean(name, [*known, *others])
+                if known or others
+                else "this container has no options",
             )
     return {
         name: _value(option, given[name], to) if given.get(name) is not None else option.default

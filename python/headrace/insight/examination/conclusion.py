@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From measurements to a case of the model, and from that to the report's verdict."""
+"""Derives a case of the model from measurements, and the report's verdict from the case."""
 
 from __future__ import annotations
 

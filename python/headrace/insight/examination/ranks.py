@@ -25,7 +25,7 @@ def meet(place: Place | None, found: Findings, patience: float) -> Rendezvous | 
     if not place.one_machine and found.step is not None:
         raise SEVERAL_MACHINES.error(
             f"{place.count} ranks, {place.local_count} of them on this machine",
-            hint="ranks=False examines only this one",
+            hint="ranks=False examines only this rank",
         )
     if place.local_count < 2:
         found.note(f"Rank {place.rank} is alone on this machine, so no ranks were compared.")

@@ -43,7 +43,7 @@ NOT_OPEN = declare(
     "config",
     "watch is not open",
     "A watch is a context manager: `with hr.watch(loader) as seen:` around the loop. It can be "
-    "entered only once; create another one for another run.",
+    "entered only once; create another watch for another run.",
 )
 OF_THIS_PROCESS = declare(
     "HR0914",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures a torch DataLoader's work per record by calling and timing its dataset and collate_fn.
 Works on a copy of the dataset whose transforms are timed one by one; the user's dataset is
-unchanged. Imports neither torch nor Pillow: both are only used if the program has imported them.
+unchanged. Imports neither torch nor Pillow, and uses them only if the program has imported them.
 """
 
 from __future__ import annotations

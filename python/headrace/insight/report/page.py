@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor's report as a page."""
+"""The doctor's report as an HTML page."""
 
 from __future__ import annotations
 

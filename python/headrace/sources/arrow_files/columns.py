@@ -156,7 +156,7 @@ def with_agreed_classes(
                     f"classes of column {column.column!r} are {_first_few(own)} in {file}, but "
                     f"{_first_few(names)} in {of}: one number would mean two classes",
                     hint="write the files with one list of classes (datasets: "
-                    "align_labels_with_mapping), or open those that agree",
+                    "align_labels_with_mapping), or open only files that agree",
                 )
         out.append(column._replace(classes=names))
     return out

@@ -32,10 +32,10 @@ _LIE = declare(
     "data",
     "timestamps do not match the frame rate",
     "The timestamp of a frame must be frame_index / fps, within tolerance_s, because video frames "
-    "are found by it. Here it is not: fps in meta/info.json is wrong, or frames were dropped "
-    "while recording. tolerance_s must be less than half a frame, so that each record still gets "
-    "the frame of its frame_index. If the videos' timestamps deviate as well, T.VideoFramesAt "
-    "needs the same tolerance_s.",
+    "are found by it. If a timestamp differs, fps in meta/info.json is wrong, or frames were "
+    "dropped while recording. tolerance_s must be less than half a frame, so that each record "
+    "still gets the frame of its frame_index. If the videos' timestamps deviate as well, "
+    "T.VideoFramesAt needs the same tolerance_s.",
 )
 
 

@@ -324,7 +324,7 @@ class _Episode:
             raise NOT_FRAMES.error(
                 f"record {begin + i}: {field} has a value {what}, for which LeRobot has no "
                 "statistics or tensors",
-                hint="src.with_columns() adds a corrected field; fields=[...] leaves this one out",
+                hint="src.with_columns() adds a corrected field; fields=[...] leaves the field out",
             )
 
 

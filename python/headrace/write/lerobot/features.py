@@ -89,7 +89,7 @@ def _check_task(fields: Mapping[str, _core.Field], name: str, given: str | None)
     if name not in fields:
         raise WRONG_OPTION.error(
             f"[lerobot] the source has no field {name!r:.80} with the task of each frame",
-            hint='task="fold the towel" for all of them, or task_field=NAME',
+            hint='task="fold the towel" for all frames, or task_field=NAME',
         )
     if str(fields[name].kind) != "text":
         raise WRONG_OPTION.error(

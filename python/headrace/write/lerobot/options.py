@@ -71,7 +71,7 @@ def encoding_of(options: Mapping[str, Any]) -> Encoding:
             if given[name] not in (_DEFAULTS[name], value):
                 raise WRONG_OPTION.error(
                     f"[lerobot] lossless=true with {name}={given[name]}",
-                    hint=f"lossless means {name}={value}: give one of them",
+                    hint=f"lossless means {name}={value}: omit one of the two",
                 )
         given |= _LOSSLESS
     return Encoding(*(given[name] for name in Encoding._fields))

@@ -2,8 +2,8 @@
 // One image for a device to decode: its header, row index and window as input of the kernels in
 // kernels/device_jpeg/, and the bytes of the rows that the window needs.
 //
-// A device takes plain baseline images with known rows; the CPU decodes all others, to the same
-// pixels. Any thread may make drafts.
+// A device takes plain baseline images with known rows; the CPU decodes all other images, to the
+// same pixels. Any thread may make drafts.
 #pragma once
 
 #include <array>
