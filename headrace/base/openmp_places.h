@@ -3,8 +3,8 @@
 // requested binding (OMP_PROC_BIND and the like).
 //
 // The runtime binds the main thread as well (libgomp as soon as it is loaded), and threads that the
-// main thread starts inherit its place. Its affinity mask then does not limit the process, unlike a
-// mask set by taskset.
+// main thread starts inherit its place. Then the main thread's affinity mask does not limit the
+// process, unlike a mask set by taskset.
 #pragma once
 
 #include <sched.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recipe for encoded bytes, as a decode and one resize: a window of the stored picture, its
 // orientation, its new size, the visible part of the result, and the position of that part on a
-// canvas of one color. And a program for a device: the same, then stages of computations on pixels.
+// canvas of one color. CodedProgram, for a device, is such a window followed by stages of
+// computations on pixels.
 #pragma once
 
 #include <array>

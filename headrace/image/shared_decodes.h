@@ -2,12 +2,12 @@
 // The tasks of a render() call that one codec decodes together.
 //
 // Note [Views that share a decode]
-// Tasks whose recipes start from the same bytes (views of a Fork,
-// crops of FiveCrop) share one decode of the smallest window that contains all of their windows, if
-// that costs less than separate decodes. Each row goes to all passes while it is in the cache, and
-// is not stored. Decoding a window is exact, so the pixels are the same as from separate decodes.
-// But which damage is found in a file can depend on how far it is decoded: if a shared decode finds
-// damage, each view is decoded separately, so that the result does not depend on sharing.
+// Tasks whose recipes start from the same bytes (views of a Fork, crops of FiveCrop) share one
+// decode of the smallest window that contains all of their windows, if that costs less than
+// separate decodes. Each row goes to all passes while it is in the cache, and is not stored.
+// Decoding a window is exact, so the pixels are the same as from separate decodes. But which damage
+// is found in a file can depend on how far it is decoded: if a shared decode finds damage, each
+// view is decoded separately, so that the result does not depend on sharing.
 #pragma once
 
 #include <memory>

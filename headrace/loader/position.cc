@@ -128,16 +128,18 @@ void Position::check(const LoaderState& state) const {
   if (state.records != layout_.positions() || state.fingerprint != fingerprint_) {
     raise(kOtherState,
           "the state belongs to different records or a different order: " + number(state.records) +
-              " records per epoch there, " + number(layout_.positions()) + " here, fingerprints " +
+              " records per epoch in the state, " + number(layout_.positions()) +
+              " in this loader, fingerprints " +
               (state.fingerprint == fingerprint_ ? "equal" : "differ"),
           "open the same source with the same sampler= and last_batch=");
   }
   if (state.epoch < 0 || state.batch < 0 || state.batch > layout_.batches()) {
-    raise(kOtherState, "epoch " + number(state.epoch) + ", batch " + number(state.batch) +
-                           " does not exist here");
+    raise(kOtherState, "the state is at epoch " + number(state.epoch) + ", batch " +
+                           number(state.batch) + ", but this loader's epochs have " +
+                           number(layout_.batches()) + " batches");
   }
   if (state.bad_records < 0) {  // would widen the budget
-    raise(kOtherState, number(state.bad_records) + " is not a number of bad records");
+    raise(kOtherState, "bad_records must not be negative (got " + number(state.bad_records) + ")");
   }
 }
 

@@ -4,8 +4,9 @@
 //
 // Note [Streams]: the blocks are arranged in a row, in an order determined by a key
 // (block_sequence.h), and the row of N records is split into C streams. Rows [s c/C, (s+1) c/C) of
-// every global batch of c records come from stream s; all batches but the last have G records. So
-// the boundaries that give each stream exactly the records that the batches need from it are
+// every global batch of c records come from stream s; all batches but the last have G records. Each
+// stream must have exactly the records that the batches need from it, which determines where
+// streams begin:
 //
 //   records before stream s = floor(N/G) * floor(s G/C) + floor((N mod G) s/C)
 //

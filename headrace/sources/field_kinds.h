@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kinds and row groups of fields, which containers do not specify: the user declares them, or they
-// are inferred from the fields' names.
+// are inferred, mainly from the fields' names.
 #pragma once
 
 #include <map>

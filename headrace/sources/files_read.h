@@ -3,10 +3,10 @@
 //
 // Note [What a change of files does to records in memory]: nothing; the records keep the contents
 // that were read. That is the purpose of keeping records in memory, but after a dataset is
-// rewritten between two epochs, training would silently continue on the old one. So at the start of
-// an epoch files are checked (stat), at most kMaxLooks and different ones each time: a rewritten
-// dataset is noticed immediately, a single file among many within a few epochs. Deleted files are
-// ignored. Files of asynchronous storages are not checked: each check would be a request.
+// rewritten between two epochs, training would silently continue on the old contents. So at the
+// start of an epoch files are checked (stat), at most kMaxLooks and different ones each time: a
+// rewritten dataset is noticed immediately, a single file among many within a few epochs. Deleted
+// files are ignored. Files of asynchronous storages are not checked: each check would be a request.
 //
 // For one thread.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for pictures and audio that are rendered before the end of the pipeline: by a Python step,
-// a step that works on pixels, or a step that cannot be added to the recipe. In a pipeline with
-// such steps, a record reserves its memory as soon as its header is read.
+// Memory for pictures and audio that are rendered before the end of the pipeline: for a Python
+// step, a step that works on pixels, or a step that cannot be added to the recipe. In a pipeline
+// with such steps, a record reserves its memory as soon as its header is read.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One record's use of the records' budget (MemoryGate). If steps render before the end of the
 // pipeline, a record reserves memory for everything once, as soon as its header is read; otherwise
-// it reserves memory for its output just before that is written.
+// it reserves memory only for writing its output, just before doing so.
 #pragma once
 
 #include <cstddef>
