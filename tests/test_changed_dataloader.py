@@ -200,7 +200,10 @@ def test_a_change_to_program_state_that_was_read_is_named(monkeypatch: pytest.Mo
     update = "update labels set label = 2"
     for change, name in (
         (lambda: dataset.notes.execute(update), r"Asks\.notes\.total_changes is now 2"),
-        (lambda: monkeypatch.setattr(sys, "argv", [*sys.argv, "-x"]), r"sys\.argv now has \d+ entr"),
+        (
+            lambda: monkeypatch.setattr(sys, "argv", [*sys.argv, "-x"]),
+            r"sys\.argv now has \d+ entr",
+        ),
         (lambda: monkeypatch.setitem(MODE, "shift", 7), r"the global MODE\['shift'\] is now 7"),
         (lambda: torch.set_default_dtype(torch.float64), r"torch\.get_default_dtype\(\) is"),
     ):

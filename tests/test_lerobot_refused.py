@@ -259,8 +259,8 @@ def test_declared_frames_that_do_not_exist_take_no_memory(
 
     edit_table(copy / EPISODES, lie)
     edit_info(copy, total_frames=frames)
-    refused("HR0167", "rows for the episodes, but meta/episodes has 549,755,", copy, episodes=chosen,
-            cameras=[])  # fmt: skip
+    words = "rows for the episodes, but meta/episodes has 549,755,"
+    refused("HR0167", words, copy, episodes=chosen, cameras=[])
 
 
 def test_declared_episodes_that_do_not_exist_are_refused(copy: Path) -> None:

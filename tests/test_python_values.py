@@ -178,7 +178,9 @@ def test_bfloat16_is_refused_with_a_hint() -> None:
     values = torch.arange(3.0).bfloat16()
     with pytest.raises(hr.ConfigError, match=r"x: NumPy has no bfloat16: .*\.float\(\)"):
         hr.records(x=values)
-    with pytest.raises(hr.ConfigError, match=r"x of record 0: NumPy has no bfloat16: .*\.float\(\)"):
+    with pytest.raises(
+        hr.ConfigError, match=r"x of record 0: NumPy has no bfloat16: .*\.float\(\)"
+    ):
         hr.open([{"x": values}])
 
 
