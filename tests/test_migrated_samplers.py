@@ -382,7 +382,7 @@ def test_a_sampler_is_called_when_batches_are_copied_ahead() -> None:
 def test_global_batches_with_a_per_rank_sampler_are_refused() -> None:
     dataset = numbers(24)
     dataloader = DataLoader(dataset, batch_size=4, sampler=RASampler(dataset, 2, 0))
-    with pytest.raises(hr.ConfigError, match=r"HR0834.*RASampler returns this rank's records"):
+    with pytest.raises(hr.ConfigError, match=r"HR0834.*RASampler returns only this rank's records"):
         translated(dataloader, global_batch_size=8)
 
 
