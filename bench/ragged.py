@@ -4,11 +4,13 @@
     python bench/ragged.py           # time of next() if batches are ready
     python bench/ragged.py collate   # small packed tensors, compared with a torch DataLoader
 
-The first: pictures and boxes, 32 records per batch, as lists, padded and packed; the consumer's
-steps take longer than making a batch. Medians, in microseconds. The second: documents of 60 tokens
-on average, 64 per batch, shuffled, from a file in the page cache; the DataLoader has slices of a
-np.memmap, two workers and a collate function that concatenates. Rounds alternate; medians of
-documents per second, of CPU time over all processes, and of their memory (PSS).
+Without arguments: images and boxes, 32 records per batch, as lists, padded and packed; the
+consumer's steps take longer than making a batch. Medians, in microseconds.
+
+With collate: documents of 60 tokens on average, 64 per batch, shuffled, from a file in the page
+cache; the DataLoader has slices of a np.memmap, two workers and a collate function that
+concatenates. Rounds alternate; medians of documents per second, of CPU time over all processes, and
+of their memory (PSS).
 """
 
 from __future__ import annotations

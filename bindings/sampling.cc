@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "bindings/bindings.h"
+#include "headrace/sampling/batch_layout.h"
 #include "headrace/sampling/external_order.h"
 #include "headrace/sampling/sampler.h"
 #include "headrace/sampling/sampler_record.h"
@@ -203,6 +204,7 @@ SamplerHandle made_sampler(const std::string& name, const NamedValues& given, nb
 }  // namespace
 
 void bind_sampling(nb::module_& module) {
+  module.attr("ENDLESS") = kEndless;  // positions of an epoch without an end
   nb::class_<SamplerHandle>(module, "Sampler", "(seed, epoch, position) -> record index.")
       .def("__len__", [](const SamplerHandle& self) { return self.sampler->size(); })
       .def(

@@ -40,8 +40,8 @@ struct RowFailure {
 // fail for lack of memory.
 using RowFailures = std::list<RowFailure>;
 
-// Whether another machine may be able to make the row: its storage or its setup failed rather than
-// a record, or the system refused memory.
+// Whether another machine may be able to make the row: the storage or the setup failed rather than
+// the record, or memory could not be allocated.
 bool may_succeed_elsewhere(const RowFailure& failure);
 
 struct BadRecord {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that a plug-in's format can call: to read and to add columns, files and records
-// while opening a path, and to allocate memory while parsing a record. One object per call, on its
-// thread.
+// The functions that a plug-in's format can call. While it opens a path, it can read files and add
+// columns, files and records; while it parses a record, it can allocate memory. One object per
+// call, on its thread.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,9 @@ Python transform that draws from them runs on a thread of the engine: the genera
 the record before the transform runs, and restored afterwards. A training loop that draws in the
 meantime would get the record's numbers, and the transform the loop's. So they take turns: while
 such a loop is outside its loader, these transforms wait, as with DataLoader(num_workers=0), except
-when another thread waits for a batch. Whether a loop draws is determined during its first batches
-and the first batches of each epoch, during which transforms wait in any case; afterwards it is
-checked periodically.
+when another thread waits for a batch. During a loop's first batches, and the first batches of each
+epoch, transforms wait in any case, to find out whether the loop draws; afterwards this is checked
+periodically.
 """
 
 from __future__ import annotations

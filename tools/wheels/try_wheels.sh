@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # try_wheels.sh SUITE: installs the wheels of build/wheels/dist with pip in a fresh Debian of this
-# suite (fresh_debian.sh) and decodes a file per codec there. NumPy comes from PyPI, or from the index that PIP_INDEX_URL names. Needs root.
+# suite (fresh_debian.sh) and decodes a file per codec there. NumPy comes from PyPI, or from the
+# index that PIP_INDEX_URL names. Needs root.
 set -euo pipefail
 suite=$1
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

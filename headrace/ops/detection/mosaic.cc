@@ -56,13 +56,15 @@ class Mosaic final : public PictureOp {
 
   Result<void> apply(OpContext& context) const override {
     std::optional<Center> center;
-    std::vector<Record*> records = {&context.record};
     if (p_ == 1 || context.draws.coin(p_)) {
       const int x = drawn_center(context.draws, size_.width);
       center = {x, drawn_center(context.draws, size_.height)};
-      for (Record& partner : context.partners) records.push_back(&partner);
     }
-    std::vector<Tile> tiles(records.size());
+    std::array<Record*, kTiles> all = {&context.record};
+    for (size_t i = 1; i < kTiles; ++i) all[i] = &context.partners[i - 1];
+    std::array<Tile, kTiles> placed_tiles;
+    const std::span<Record* const> records(all.data(), center ? kTiles : 1);
+    const std::span<Tile> tiles(placed_tiles.data(), records.size());
     for (size_t i = 0; i < records.size(); ++i) {
       OpContext one{*records[i], context.fields, context.draws, context.renderer, {}, context.rows};
       Result<void> placed = place(one, static_cast<int>(i), center, tiles[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a video's frames the images of a record. The frames are decoded together and kept in the
+// Turns frames of a video into images of a record. The frames are decoded together and kept in the
 // decoder's format, and all operations on images apply to them.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A column of a source made of columns: its field, and the data needed to read a record.
+// One column of a columnar source: its field, and the data needed to read a record.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file per dataset with the row indexes of its images (RowIndexSlot in codec.h), so that a
 // decoder can start at the window, and the packet indexes of its videos, so that their tables need
-// not be read. Only codecs interpret an index. In this file an index is just bytes, and any image
-// or video that has an index is called a picture.
+// not be read. Only codecs interpret an index: in this file an index is just bytes, and a picture
+// is either an image or a video.
 //
 // The file is a table with one slot per picture, followed by entries. Entries are only appended:
 // several processes may extend the file at the same time, and a process that is killed may leave

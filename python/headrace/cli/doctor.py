@@ -95,7 +95,7 @@ def run(
         str | None,
         typer.Option(
             metavar="FILE.py:NAME|TIME",
-            help="Your training step: a function that takes a batch. It is actually run. Or the "
+            help="Your training step: a function that takes a batch, which the doctor runs, or the "
             "duration of a simulated step: 2ms, 40us/record.",
         ),
     ] = None,

@@ -53,7 +53,10 @@ class StreamEnds:
         ``ended()``. Raises ConfigError HR0733 if they have another number of records.
         """
         stop = time.monotonic() + (0.0 if self._is_alone else agreement.PATIENCE)
-        late = lambda: ended() or time.monotonic() >= stop  # noqa: E731
+
+        def late() -> bool:
+            return ended() or time.monotonic() >= stop
+
         self._is_alone = not self._compare(epoch, _Found(records, are_all=True), late)
         self._ended[epoch] += not ended()
 

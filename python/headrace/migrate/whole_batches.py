@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DataLoader with ``batch_size=None`` and torch's BatchSampler as its sampler: its dataset gets
-the indices of a batch, and returns the batch."""
+"""A DataLoader with ``batch_size=None`` and torch's BatchSampler as its sampler: its dataset
+receives the indices of a batch, and returns the whole batch.
+"""
 
 from __future__ import annotations
 

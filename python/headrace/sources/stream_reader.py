@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from headrace import _core
 from headrace.errors import Error, declare, warn
 from headrace.sources.objects import ObjectReader
 from headrace.sources.stream_look import Looked, own
@@ -23,7 +24,7 @@ from headrace.sources.stream_wait import StreamWait
 from headrace.steps import describe
 from headrace.surroundings import Surroundings
 
-ENDLESS = 1 << 53  # number of records in an epoch whose length is unknown: kEndless of the engine
+ENDLESS = _core.ENDLESS  # number of records in an epoch whose length is unknown
 
 _PATIENCE = 0.5  # seconds to wait for a record when its pass is closed
 
